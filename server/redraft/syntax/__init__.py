@@ -1,0 +1,28 @@
+"""What tree-sitter knows of a text: its functions and classes, where they lie, and whether it
+parses.
+
+Everything is error tolerant (a broken file still has targets), works on any depth of nesting, and
+speaks of code points; that the parser counts UTF-8 bytes stays inside `redraft.syntax.source`.
+Knows nothing of files, prompts or models. `languages` holds the facts of each language.
+"""
+
+from redraft.syntax.languages import LANGUAGES, language_of
+from redraft.syntax.targets import (
+    Target,
+    bodies,
+    parse_errors,
+    target_at,
+    target_named,
+    targets,
+)
+
+__all__ = [
+    "LANGUAGES",
+    "Target",
+    "bodies",
+    "language_of",
+    "parse_errors",
+    "target_at",
+    "target_named",
+    "targets",
+]

@@ -1,0 +1,4 @@
+(class_specifier name: (_) @name body: (_)) @class
+(namespace_definition name: (_) @name) @module
+(concept_definition name: (_) @name) @type
+(alias_declaration name: (_) @name) @type

@@ -1,0 +1,16 @@
+(function_declaration name: (identifier) @name body: (block)? @body) @function
+(method_declaration
+  receiver: (parameter_list
+    (parameter_declaration
+      type: [
+        (type_identifier) @owner
+        (generic_type type: (_) @owner)
+        (pointer_type (type_identifier) @owner)
+        (pointer_type (generic_type type: (_) @owner))
+      ]))
+  name: (_) @name
+  body: (block)? @body) @method
+(type_spec name: (_) @name type: (struct_type)) @struct
+(type_spec name: (_) @name type: (interface_type)) @interface
+(type_spec name: (_) @name) @type
+(type_alias name: (_) @name) @type

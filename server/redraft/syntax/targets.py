@@ -1,0 +1,120 @@
+"""Finding what to edit: the function or class at a line or of a name."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from redraft.errors import InputError
+from redraft.messages import Span
+from redraft.syntax.languages import grammar
+from redraft.syntax.source import Source, normal_name
+from redraft.text import LineIndex
+
+__all__ = ["Target", "bodies", "parse_errors", "target_at", "target_named", "targets"]
+
+_FUNCTIONS = frozenset({"function", "method", "macro"})
+
+_MAX_LISTED = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """A function, class or the like that can be named and rewritten.
+
+    `name` is qualified with dots in every language ("Class.method"). `kind` is function, method,
+    class, struct, interface, trait, enum, impl, object, module, type or macro. `span` takes in the
+    decorators, attributes, doc comment and export or template keyword that belong to it, begins
+    at a line's start where nothing else precedes it there, and ends before the line ending.
+    """
+
+    name: str
+    kind: str
+    span: Span
+
+
+def targets(text: str, language: str) -> tuple[Target, ...]:
+    """All targets of `text`, outer before inner, in the order they begin.
+
+    Raises InputError where `language` is none of ours.
+    """
+    return tuple(
+        Target(name=d.name, kind=d.kind, span=d.span) for d in Source(text, language).definitions()
+    )
+
+
+def target_at(text: str, language: str, line: int) -> Target:
+    """The innermost function or method around `line`, counted from 0; else the innermost class.
+
+    Decorators and doc comments count as inside. Raises InputError where there is neither.
+    """
+    index = LineIndex(text)
+    around = [
+        target
+        for target in targets(text, language)
+        if index.line_at(target.span.start) <= line <= index.line_at(target.span.stop)
+        and target.kind != "module"
+    ]
+    functions = [target for target in around if target.kind in _FUNCTIONS]
+    if not around:
+        raise InputError(
+            f"line {line + 1} is in no function or class; give a range of lines instead, "
+            f"such as {line + 1}-{line + 5}"
+        )
+    return min(functions or around, key=lambda target: len(target.span))
+
+
+def target_named(text: str, language: str, name: str) -> Target:
+    """The target whose qualified name is `name`, or the only one whose name ends in its parts.
+
+    `::`, `:` and `#` separate parts as well as `.`. Raises InputError where there is none (with
+    the closest names) or more than one (with their lines).
+    """
+    wanted = normal_name(name, grammar(language).unnamed)
+    known = targets(text, language)
+    exact = [target for target in known if target.name == wanted]
+    matching = exact or [target for target in known if target.name.endswith(f".{wanted}")]
+    if not wanted or not matching:
+        raise InputError(_unknown(name, wanted, known))
+    if len(matching) > 1:
+        raise InputError(_ambiguous(name, text, matching))
+    return matching[0]
+
+
+def bodies(text: str, language: str) -> tuple[Span, ...]:
+    """The insides of the outermost functions, ascending: what a prompt may leave out.
+
+    Without brackets and the blanks next to them, so that a short stand-in reads well in place.
+    """
+    outermost: list[Span] = []
+    for definition in Source(text, language).definitions():
+        body = definition.body
+        if body and not (outermost and body.start < outermost[-1].stop):
+            outermost.append(body)
+    return tuple(outermost)
+
+
+def parse_errors(text: str, language: str) -> int:
+    """How many syntax errors the parser met in `text`; 0 for a clean text."""
+    return Source(text, language).n_problems()
+
+
+def _unknown(name: str, wanted: str, known: Iterable[Target]) -> str:
+    by_ending = {target.name.rsplit(".", 1)[-1]: target.name for target in known}
+    by_ending |= {target.name: target.name for target in known}
+    close = [by_ending[match] for match in get_close_matches(wanted, by_ending, cutoff=0.5)]
+    if close:
+        return f"nothing is named {name!r}; did you mean {' or '.join(dict.fromkeys(close))}?"
+    names = [target.name for target in known]
+    if not names:
+        return f"nothing is named {name!r}: there are no functions; give a range of lines instead"
+    more = f" and {len(names) - _MAX_LISTED} more" if len(names) > _MAX_LISTED else ""
+    return f"nothing is named {name!r}; there are {', '.join(names[:_MAX_LISTED])}{more}"
+
+
+def _ambiguous(name: str, text: str, matching: Iterable[Target]) -> str:
+    index = LineIndex(text)
+    places = [f"{t.name} (line {index.line_at(t.span.start) + 1})" for t in matching]
+    return (
+        f"{len(places)} targets are named {name!r}: {', '.join(places)}; "
+        "give more of the name, or a range of lines"
+    )
