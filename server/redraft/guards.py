@@ -1,0 +1,72 @@
+"""What a finished edit must not do: break the parse, or delete what nobody asked to delete.
+
+Each guard is one function from the request and the new text of its target to an objection, or None.
+"""
+
+import re
+from collections.abc import Callable
+
+from redraft import syntax
+from redraft.messages import EditRequest, Reason
+from redraft.shown import lf
+
+__all__ = ["asks_to_remove", "objection"]
+
+# Fewer lines are rewritten from scratch too often to say that something got lost.
+_MIN_LINES = 6
+_KEEP_AT_LEAST = 1 / 3
+
+_REMOVE = re.compile(
+    r"\b(?:remov|delet|drop|eras|get rid|eliminat|discard|omit|simplif|shorten|inline\b|condens"
+    r"|compress|reduc|collaps|merge|dedup|minimi[sz]|one-?line|single line|extract|replace"
+    r"|comprehension|(?:clear|empty|strip|cut) (?:out|the|this|all)\b)",
+    re.IGNORECASE,
+)
+
+
+def objection(request: EditRequest, new: str) -> tuple[Reason, str] | None:
+    """Why `new` must not take the place of the target, for the first guard that objects."""
+    for reason, guard in _GUARDS.items():
+        if message := guard(request, new):
+            return reason, message
+    return None
+
+
+def asks_to_remove(instruction: str) -> bool:
+    """Whether an edit as `instruction` says may leave much less text than there was."""
+    return bool(_REMOVE.search(instruction))
+
+
+def _deletes_most(request: EditRequest, new: str) -> str | None:
+    before, after = _n_filled(request.target.of(request.text)), _n_filled(new)
+    is_lost = before >= _MIN_LINES and after < before * _KEEP_AT_LEAST
+    if not is_lost or asks_to_remove(request.instruction):
+        return None
+    return (
+        f"the reply would leave {after} of the target's {before} lines, which the instruction does "
+        'not ask for; if it is meant, say "remove" or "shorten" in the instruction'
+    )
+
+
+def _breaks_parse(request: EditRequest, new: str) -> str | None:
+    if request.language is None:
+        return None
+    text, target = request.text, request.target
+    edited = text[: target.start] + new + text[target.stop :]
+    before = syntax.parse_errors(text, request.language)
+    if syntax.parse_errors(edited, request.language) <= before:
+        return None
+    return (
+        f"the edited file would no longer parse as {request.language}; try again with a clearer "
+        "instruction, or edit a smaller part"
+    )
+
+
+def _n_filled(text: str) -> int:
+    return sum(bool(line.strip()) for line in lf(text).split("\n"))
+
+
+_GUARDS: dict[Reason, Callable[[EditRequest, str], str | None]] = {
+    "deletion": _deletes_most,
+    "parse_broken": _breaks_parse,
+}

@@ -1,0 +1,146 @@
+"""From an edit request to the prompt that asks for it.
+
+The order serves the KV cache: chat head and the whole file first, raw, then what belongs to this
+request only. The reply is opened for the model with a code fence, so that it starts with code at
+once and ends at the closing fence. Knows wordings and sizes; nothing of decoding or of replies.
+"""
+
+import re
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from redraft import chat
+from redraft.abridge import Abridged, abridge
+from redraft.messages import EditRequest, Model, Piece, Prompt, Refused, Stats
+from redraft.scope import named_target
+from redraft.shown import Shown, lf, show
+
+__all__ = ["WORDINGS", "Wording", "build"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wording:
+    """How one kind of target is asked for; `{where}` is its lines and its name."""
+
+    target: str  # introduces the target; "" where it is the whole file, which stands above
+    reply: str  # what to reply with; after the instruction
+
+
+# Measured with Qwen2.5-Coder-1.5B: without a line such as "keep everything else exactly as it is"
+# fewer replies hand the code back unchanged.
+WORDINGS = {
+    "file": Wording(
+        target="",
+        reply="Reply with the complete edited file in one code block.",
+    ),
+    "lines": Wording(
+        target="This is the part to edit, {where}:",
+        reply="Reply with the complete edited part, and nothing around it, in one code block.",
+    ),
+    "fragment": Wording(
+        target="This is the part to edit, a piece of {where}:",
+        reply="Reply with what shall stand in place of exactly this piece, in one code block.",
+    ),
+    "insertion": Wording(
+        target="New text goes in at {where}.",
+        reply="Reply with only the new text in one code block.",
+    ),
+}
+
+_FENCE_LINE = re.compile(r"^[ \t]*(`{3,})", re.MULTILINE)
+_PROSE = {".md", ".markdown", ".mdx", ".rst"}  # a new block may be asked for where none was
+
+# Tokens kept free for what is not counted: the seams between pieces and a leading token.
+_SEAMS = 8
+
+
+def build(request: EditRequest, model: Model, *, max_tokens: int) -> Prompt | Refused:
+    """The prompt for `request` that leaves room for `max_tokens` of reply.
+
+    A file too long for the model's context is abridged, and `notes` says how. Refused with the
+    figures where the target and the instruction alone do not fit.
+    """
+    shown = show(request)
+    frame = chat.frame(model.chat_template)
+    head = (frame.opening, Piece(f"{request.path}\n"))
+    fence = _fence(request.path, request.text, request.instruction)
+    ask = (*_ask(request, shown, fence), frame.closing, Piece(f"{fence}{_tag(request)}\n"))
+    n_rest = sum(model.count_tokens(piece.text) for piece in (*head, *ask)) + _SEAMS
+    budget = model.n_ctx - max_tokens - n_rest
+    file = abridge(request, budget=budget, count=model.count_tokens)
+    if budget < 0 or (file.notes and _kind(request, shown) == "file"):
+        return _does_not_fit(request, model, max_tokens)
+    return Prompt(
+        file=(*head, *_file_part(request, file)),
+        request=ask,
+        source=_line(shown.printed),
+        stop=(f"\n{fence}",),
+        notes=file.notes,
+    )
+
+
+def _file_part(request: EditRequest, file: Abridged) -> tuple[Piece, ...]:
+    """The file in its fence; it depends on the file alone, so that its KV cells can be reused."""
+    if not file.text:
+        return ()
+    fence = _fence(request.path, request.text)
+    opening, closing = Piece(f"{fence}{_tag(request)}\n"), Piece(f"{fence}\n")
+    return opening, Piece(_line(file.text)), closing
+
+
+def _ask(request: EditRequest, shown: Shown, fence: str) -> tuple[Piece, ...]:
+    """The target and what to do with it."""
+    kind = _kind(request, shown)
+    wording = WORDINGS[kind]
+    target: tuple[Piece, ...] = ()
+    if wording.target:
+        target = (Piece("\n" + wording.target.format(where=_where(request, shown)) + "\n"),)
+    if kind in ("lines", "fragment"):
+        opening, closing = Piece(f"{fence}{_tag(request)}\n"), Piece(f"{fence}\n")
+        target += (opening, Piece(_line(shown.printed)), closing)
+    return (*target, Piece(f"\n{request.instruction.strip()}\n\n{wording.reply}"))
+
+
+def _kind(request: EditRequest, shown: Shown) -> str:
+    if shown.is_insertion and request.text:
+        return "insertion"
+    around = request.text[: request.target.start] + request.text[request.target.stop :]
+    if not around.strip():
+        return "file"
+    return "fragment" if shown.is_fragment else "lines"
+
+
+def _where(request: EditRequest, shown: Shown) -> str:
+    """The target's lines and, where it is one that has a name, its name."""
+    first, last = shown.first_line, shown.last_line
+    lines = f"line {first}" if first == last else f"lines {first}-{last}"
+    named = named_target(request)
+    return f"{lines} (`{named.name}`)" if named else lines
+
+
+def _fence(path: str, *texts: str) -> str:
+    """A fence longer than any at a line start in `texts`: it cannot end inside them."""
+    runs = [len(run) + 1 for text in texts for run in _FENCE_LINE.findall(text)]
+    return "`" * max(3 + (PurePath(path).suffix.lower() in _PROSE), *runs, 0)
+
+
+def _tag(request: EditRequest) -> str:
+    """The name after an opening fence: the language or, where there is no grammar, the suffix."""
+    suffix = PurePath(request.path).suffix.removeprefix(".")
+    return request.language or (suffix if suffix.isalnum() else "")
+
+
+def _line(text: str) -> str:
+    """`text` up to where a closing fence can follow: copied tokens then end as the shown ones."""
+    return text if text.endswith("\n") or not text else f"{text}\n"
+
+
+def _does_not_fit(request: EditRequest, model: Model, max_tokens: int) -> Refused:
+    n_target = model.count_tokens(lf(request.target.of(request.text)))
+    n_instruction = model.count_tokens(request.instruction)
+    message = (
+        f"the target ({n_target:,} tokens), the instruction ({n_instruction:,}) and a reply of up "
+        f"to {max_tokens:,} do not fit the model's context of {model.n_ctx:,} tokens; edit a "
+        "smaller part, or take a model with a longer context"
+    )
+    return Refused(reason="context", message=message, stats=Stats())

@@ -1,0 +1,69 @@
+"""A model that answers from a script, and otherwise behaves as a real one must.
+
+Tokens are words, runs of white space and single other characters; a reply is given out token by
+token, ends before the first stop string, and honours the token limit, the deadline and `cancelled`.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from redraft.messages import Completion, DecodeOptions, Finish, Progress, Prompt, Stats
+
+_TOKEN = re.compile(r"\w+|[^\S\n]+|\n|.", re.DOTALL)
+
+
+@dataclass
+class Scripted:
+    """Gives `replies` one after the other; keeps the prompts it was asked."""
+
+    replies: Sequence[str] = ()
+    n_ctx: int = 32_768
+    chat_template: str | None = None
+    token_s: float = 0.0  # what one token costs on the model's own clock, in seconds
+    asked: list[Prompt] = field(default_factory=list)
+    limits: list[int] = field(default_factory=list)
+
+    def count_tokens(self, text: str) -> int:
+        return len(_TOKEN.findall(text))
+
+    def complete(
+        self,
+        prompt: Prompt,
+        options: DecodeOptions,
+        *,
+        max_tokens: int,
+        on_progress: Callable[[Progress], None] = lambda progress: None,
+        cancelled: Callable[[], bool] = lambda: False,
+    ) -> Completion:
+        n_prompt = sum(self.count_tokens(piece.text) for piece in (*prompt.file, *prompt.request))
+        assert n_prompt + max_tokens <= self.n_ctx, "the prompt leaves no room for the reply"
+        reply = self.replies[len(self.asked)]
+        self.asked.append(prompt)
+        self.limits.append(max_tokens)
+        text, n_tokens, finish = "", 0, "stop"
+        for token in _TOKEN.findall(reply):
+            if early := self._ends(options, n_tokens, max_tokens, cancelled):
+                finish = early
+                break
+            text, n_tokens = text + token, n_tokens + 1
+            on_progress(Progress(phase="decode", done=n_tokens, expected=max_tokens, text=text))
+            if any(stop in text for stop in prompt.stop):
+                break
+        for stop in prompt.stop:
+            text = text.partition(stop)[0]
+        stats = Stats(prompt_tokens=n_prompt, output_tokens=n_tokens, passes=n_tokens)
+        return Completion(text=text, finish=finish, stats=stats)
+
+    def _ends(
+        self,
+        options: DecodeOptions,
+        n_tokens: int,
+        max_tokens: int,
+        cancelled: Callable[[], bool],
+    ) -> Finish | None:
+        if cancelled():
+            return "cancelled"
+        if options.timeout_s is not None and n_tokens * self.token_s >= options.timeout_s:
+            return "timeout"
+        return "length" if n_tokens == max_tokens else None

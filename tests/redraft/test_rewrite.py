@@ -1,0 +1,220 @@
+"""The use case against a scripted model: real cases by table, then laws under random replies."""
+
+import random
+from pathlib import Path
+
+import pytest
+from tests.redraft.scripted import Scripted
+
+from redraft import syntax
+from redraft.messages import (
+    DecodeOptions,
+    EditRequest,
+    Refused,
+    Rewritten,
+    Span,
+    Unchanged,
+    apply_replacements,
+)
+from redraft.rewrite import rewrite
+
+EDITS = Path(__file__).parents[2] / "fixtures" / "edits"
+
+# What to edit in each case: a name, or the exact text.
+TARGETS = {
+    "python-docstring-dedented": "Shelf.take",
+    "python-fence-in-docstring": "slug",
+    "markdown-inner-fences": "## Install\n\nRun this once:\n\n```sh\npip install shelf\n```\n\n"
+    "Then restart.\n",
+    "go-fenced-again-with-tags": "Circle.Area",
+    "typescript-elision-restored": "total",
+    "javascript-partial-line": "price * qty",
+    "rust-whole-impl-for-one-method": "Stack.len",
+    "java-first-line-dedented-trailing-space": "Names.join",
+}
+
+
+def request_for(path, text, target, instruction):
+    language = syntax.language_of(path, text)
+    if target in text and (language is None or " " in target):
+        span = Span(text.index(target), text.index(target) + len(target))
+    else:
+        span = syntax.target_named(text, language, target).span
+    return EditRequest(
+        path=path, text=text, target=span, instruction=instruction, language=language
+    )
+
+
+def read(path):
+    return path.read_bytes().decode()
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"], ids=["LF", "CRLF", "CR"])
+@pytest.mark.parametrize("case", sorted(path.name for path in EDITS.iterdir()))
+def test_a_reply_becomes_the_edit_that_was_asked_for(case, ending):
+    (before,), (after,) = ((EDITS / case).glob(f"{name}.*") for name in ("before", "after"))
+    text, expected = (read(path).replace("\n", ending) for path in (before, after))
+    target = TARGETS[case].replace("\n", ending)
+    request = request_for(before.name, text, target, read(EDITS / case / "instruction.txt"))
+    model = Scripted(replies=[read(EDITS / case / "reply.txt")])
+    outcome = rewrite(request, model, DecodeOptions())
+    assert isinstance(outcome, Rewritten), outcome
+    assert outcome.new_text == expected
+    assert_lawful(request, outcome)
+    changed = sum(len(r.span) for r in outcome.replacements)
+    assert changed < 20, "only what changed is replaced"
+    assert outcome.stats.output_tokens > 0
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        pytest.param("Here is the updated function:\n\n```python\ndef f(a):\n", id="a preamble"),
+        pytest.param("<|im_start|>assistant\n```python\ndef f(a):\n", id="a chat tag"),
+    ],
+)
+def test_a_reply_that_ends_at_a_fence_of_its_own_before_any_code_is_refused(reply):
+    outcome = rewrite(long_request(), Scripted(replies=[reply]), DecodeOptions())
+    assert isinstance(outcome, Refused)
+    assert outcome.reason == "no_code"
+
+
+def test_every_case_has_a_target():
+    assert set(TARGETS) == {path.name for path in EDITS.iterdir()}
+
+
+def assert_lawful(request, outcome):
+    """A `Rewritten` does what its record promises."""
+    assert apply_replacements(request.text, outcome.replacements) == outcome.new_text
+    assert all(r.span in request.target for r in outcome.replacements)
+    head, tail = request.text[: request.target.start], request.text[request.target.stop :]
+    assert outcome.new_text.startswith(head)
+    assert outcome.new_text.endswith(tail)
+    assert outcome.new_text != request.text
+
+
+PYTHON = "import os\r\n\r\nclass A:\r\n\tdef f(self):  \r\n\t\tx = 1\r\n\t\treturn x\n\r\ny = 2"
+
+SCRAPS = [
+    "def f(self):",
+    "    x = 1",
+    "\treturn x",
+    "```",
+    "```python",
+    "...",
+    "# ... existing code ...",
+    "<|im_end|>",
+    "<|im_start|>assistant",
+    "Here is the code:",
+    "class A:",
+    "y = 2",
+    "é\u2028\x0c",
+    "(",
+    "",
+    "  ",
+    "\r",
+    "\x00",
+]
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_whatever_the_reply_says_edits_stay_inside_the_target(seed):
+    random_ = random.Random(seed)
+    start, stop = sorted(random_.randrange(len(PYTHON) + 1) for _ in range(2))
+    request = EditRequest(
+        path="a.py",
+        text=PYTHON,
+        target=Span(start, stop),
+        instruction=random_.choice(["Remove it", "Add a line", "Dedent it"]),
+        language=random_.choice(["python", None]),
+    )
+    source = PYTHON[start:stop].replace("\r\n", "\n").split("\n")
+    lines = random_.choices(SCRAPS + source, k=random_.randrange(9))
+    model = Scripted(replies=["\n".join(lines)])
+    outcome = rewrite(request, model, DecodeOptions())
+    if isinstance(outcome, Rewritten):
+        assert_lawful(request, outcome)
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_a_copied_target_is_unchanged(seed):
+    random_ = random.Random(seed)
+    text = "".join(random_.choices(["a", "b c", " ", "\t", "\n", "\r\n", "\r", "é", "x()"], k=40))
+    start, stop = sorted(random_.randrange(len(text) + 1) for _ in range(2))
+    request = EditRequest(path="a.txt", text=text, target=Span(start, stop), instruction="Do")
+    if not request.target.of(text).strip():
+        return
+
+    class Copying(Scripted):
+        def complete(self, prompt, *args, **kwargs):
+            self.replies = [prompt.source + "```"]
+            return super().complete(prompt, *args, **kwargs)
+
+    assert isinstance(rewrite(request, Copying(), DecodeOptions()), Unchanged)
+
+
+LONG = "def f(a):\n" + "".join(f"    a = step_{i}(a)\n" for i in range(100)) + "    return a\n"
+
+
+def long_request():
+    return request_for("long.py", LONG, "f", "Call it g")
+
+
+def test_a_reply_cut_at_the_given_limit_is_refused_with_the_limit():
+    model = Scripted(replies=[LONG])
+    outcome = rewrite(long_request(), model, DecodeOptions(max_tokens=64))
+    assert isinstance(outcome, Refused)
+    assert outcome.reason == "token_limit"
+    assert "64 tokens" in outcome.message
+    assert model.limits == [64]
+
+
+def test_without_a_limit_there_is_room_for_half_as_much_again():
+    model = Scripted(replies=[LONG.replace("(a):", "(a):\n    a = 1" * 40) + "```"])
+    rewrite(long_request(), model, DecodeOptions())
+    n_target = model.count_tokens(LONG)
+    assert model.limits[0] >= 1.5 * n_target
+
+
+def test_a_target_that_nearly_fills_the_context_still_gets_an_edit():
+    n_target = Scripted().count_tokens(LONG)
+    model = Scripted(replies=[LONG.replace("def f", "def g") + "```"], n_ctx=int(2.4 * n_target))
+    outcome = rewrite(long_request(), model, DecodeOptions())
+    assert isinstance(outcome, Rewritten)
+
+
+def test_a_target_too_long_for_the_context_is_refused_before_the_model_is_asked():
+    outcome = rewrite(long_request(), Scripted(n_ctx=300), DecodeOptions())
+    assert isinstance(outcome, Refused)
+    assert outcome.reason == "context"
+
+
+def test_a_deadline_ends_the_edit():
+    model = Scripted(replies=[LONG], token_s=0.1)
+    outcome = rewrite(long_request(), model, DecodeOptions(timeout_s=2.0))
+    assert isinstance(outcome, Refused)
+    assert outcome.reason == "timeout"
+    assert outcome.stats.output_tokens == 20
+
+
+def test_a_cancelled_edit_says_so_and_progress_was_reported_until_then():
+    seen = []
+    outcome = rewrite(
+        long_request(),
+        Scripted(replies=[LONG]),
+        DecodeOptions(),
+        on_progress=seen.append,
+        cancelled=lambda: len(seen) == 5,
+    )
+    assert isinstance(outcome, Refused)
+    assert outcome.reason == "cancelled"
+    assert seen[-1].text == LONG[: len(seen[-1].text)]
+
+
+def test_what_was_left_out_of_the_prompt_reaches_the_user():
+    text = LONG + "\n" + "".join(f"x_{i} = {i}\n" for i in range(2000))
+    request = request_for("long.py", text, "f", "Call it g")
+    for reply, kind in ((LONG.replace("def f", "def g"), Rewritten), (LONG, Unchanged)):
+        outcome = rewrite(request, Scripted(replies=[reply + "```"], n_ctx=6000), DecodeOptions())
+        assert isinstance(outcome, kind)
+        assert "lines 1 to" in outcome.notes[0]
