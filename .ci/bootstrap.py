@@ -1,0 +1,112 @@
+"""Make .venv ready: redraft in editable form, its tools, and the engine built for this machine.
+
+Called by make, which chose the Python. Needs a C and C++ compiler and the standard library, asks
+nothing, and may be killed at any moment: the stamp in .venv is written last, and a .venv without
+its stamp is made anew. With the stamp in place nothing is touched and no network is used.
+Knows nothing of models; how the engine is built is known to `engine_wheel` alone.
+"""
+
+import contextlib
+import fcntl
+import json
+import platform
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import engine_wheel
+from engine_wheel import SetupError, cache_folder, digest, say
+
+ROOT = Path(__file__).resolve().parent.parent
+VENV = ROOT / ".venv"
+STAMP = VENV / "redraft-setup.json"
+
+VENV_HELP = """this Python cannot make a virtual environment with pip: {error}
+Debian and Ubuntu: `sudo apt-get install python3.{minor}-venv`, then run make again."""
+PIP_HELP = """pip could not install what redraft needs: see its message above.
+No network, or a proxy? Set it up for pip (pip.conf, or HTTPS_PROXY), then run make again."""
+
+
+def set_up() -> None:
+    """Bring .venv to the state that pyproject.toml, these scripts and this machine ask for.
+
+    Raises SetupError, with advice, when that cannot be done.
+    """
+    wanted = {"machine": machine_key(), "project": project_key()}
+    if read_stamp() == wanted:
+        return
+    with one_at_a_time():
+        found = read_stamp()
+        if found == wanted:
+            return
+        STAMP.unlink(missing_ok=True)
+        if found.get("machine") != wanted["machine"]:
+            make_venv()
+        install(engine_wheel.find_or_build(VENV / "bin" / "python"))
+        STAMP.write_text(json.dumps(wanted), encoding="utf-8")
+        say("ready")
+
+
+def read_stamp() -> dict[str, str]:
+    """What .venv was made for; empty when it is missing, unfinished or its Python is gone."""
+    if not (VENV / "bin" / "python").exists():
+        return {}
+    try:
+        return dict(json.loads(STAMP.read_text(encoding="utf-8")))
+    except (OSError, ValueError):
+        return {}
+
+
+def machine_key() -> str:
+    """Names all that a whole .venv is tied to: its place, its Python and its engine."""
+    return digest(str(ROOT), sys.version, sys.base_prefix, engine_wheel.key())
+
+
+def project_key() -> str:
+    """Names all that decides what is installed into .venv."""
+    sources = (ROOT / "pyproject.toml", *sorted(Path(__file__).parent.glob("*.py")))
+    return digest(*(source.read_text(encoding="utf-8") for source in sources))
+
+
+def make_venv() -> None:
+    """Make an empty .venv, whatever was there."""
+    say(f"making {VENV} with Python {platform.python_version()}")
+    command = [sys.executable, "-m", "venv", "--clear", str(VENV)]
+    made = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+    if made.returncode:
+        error = (made.stdout + made.stderr).strip()
+        raise SetupError(VENV_HELP.format(error=error, minor=sys.version_info[1]))
+
+
+def install(wheel: Path) -> None:
+    """Install the engine, redraft in editable form, and the tools the tests need."""
+    say("installing redraft and its tools into .venv")
+    # The engine is named by its file: pip would otherwise be free to take another build of it.
+    what = [str(wheel), "--editable", f"{ROOT}[dev]"]
+    pip = [str(VENV / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "--no-input"]
+    if subprocess.run([*pip, "install", "--quiet", *what], check=False).returncode:
+        raise SetupError(PIP_HELP)
+
+
+@contextlib.contextmanager
+def one_at_a_time() -> Iterator[None]:
+    """Wait for other set-ups of this user to end; the lock goes with the process."""
+    folder = cache_folder()
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "setup.lock").open("w", encoding="utf-8") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say("waiting for another set-up to end")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+if __name__ == "__main__":
+    try:
+        set_up()
+    except SetupError as error:
+        sys.exit(f"redraft set-up failed: {error}")
+    except KeyboardInterrupt:
+        sys.exit("redraft set-up stopped; the next make goes on from here")

@@ -1,0 +1,43 @@
+# Two commands are all it takes: `make demo` and `make test`. `make help` lists the rest.
+
+RUNS_REDRAFT := import sys; sys.exit(not (3, 10) <= sys.version_info[:2] < (3, 15))
+PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11 python3.10; do \
+	$$python -c '$(RUNS_REDRAFT)' 2>/dev/null && echo $$python && break; done)
+BIN := .venv/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test setup models lint format build clean
+
+help: ## list the commands
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
+
+demo: setup ## set up what is missing, then edit a copy of a file with the local model
+	@$(BIN)/redraft demo
+
+test: setup models ## set up what is missing, then run all tests
+	$(BIN)/pytest
+
+setup: ## make .venv and build the engine, unless that is done
+	@test -n "$(PYTHON)" && $(PYTHON) -c '$(RUNS_REDRAFT)' || { echo "redraft needs Python 3.10 to" \
+	"3.14, found: $(or $(PYTHON),none); name another one with make PYTHON=/path/to/python3 ..." >&2; exit 1; }
+	@$(PYTHON) .ci/bootstrap.py
+
+models: setup ## fetch the models the tests use, unless they are here
+	@$(BIN)/redraft models fetch qwen2.5-coder-1.5b smollm2-135m
+
+lint: setup ## check style, types and import layers
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: setup ## format the code and fix what can be fixed
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+build: setup ## build the wheel and the sdist into dist/
+	$(BIN)/python -m build --no-isolation
+
+clean: ## remove .venv and all that was built here; models and the engine's wheel stay in the cache
+	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find server lookup tests .ci -name __pycache__ -type d -prune -exec rm -rf {} +

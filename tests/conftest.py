@@ -1,0 +1,58 @@
+"""What all tests share: the real models, quick tests first, and no help from outside.
+
+Tests that need a model get it by naming a fixture; `-m "not model"` leaves them out.
+"""
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from redraft import models
+
+# Dearest last: a broken rule or table is known in seconds, before a model is loaded.
+MODEL_FIXTURES = ("small_model_path", "coder_model_path")
+
+
+@pytest.fixture(scope="session")
+def small_model_path() -> Path:
+    """SmolLM2-135M: loads in a second and decodes for real, but edits badly."""
+    return models.resolve("smollm2-135m")
+
+
+@pytest.fixture(scope="session")
+def coder_model_path() -> Path:
+    """The default model, some 10 tokens/s on two cores: for what only good edits can show."""
+    return models.resolve("qwen2.5-coder-1.5b")
+
+
+@pytest.fixture(autouse=True)
+def _neither_settings_of_the_user_nor_network(
+    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    for name in os.environ:
+        if name.startswith("REDRAFT_") and name != "REDRAFT_MODELS_DIR":
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.getbasetemp() / "no-config"))
+    monkeypatch.setattr(socket.socket, "connect", _connect_to_this_machine)
+
+
+def _connect_to_this_machine(
+    sock: socket.socket, address: tuple[str, int], connect=socket.socket.connect
+) -> None:
+    if sock.family != socket.AF_UNIX and address[0] not in ("127.0.0.1", "::1", "localhost"):
+        pytest.fail(f"a test reached for the network: {address}")
+    connect(sock, address)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if _cost(item):
+            item.add_marker("model")
+    items.sort(key=_cost)
+
+
+def _cost(item: pytest.Item) -> int:
+    used = getattr(item, "fixturenames", ())
+    return max((n for n, name in enumerate(MODEL_FIXTURES, 1) if name in used), default=0)
