@@ -1,0 +1,48 @@
+"""Speculative decoding without a second model: drafts are copied, the target model verifies them.
+
+Knows token ids and numpy only: no tokenizer, no model, no clock, no I/O. A caller brings a
+`Target` (something that runs a verification pass) and gets back exactly the tokens that plain
+decoding would have given, in fewer passes.
+"""
+
+from redraft_lookup.combine import Auto, Candidate, Experience, LookupThenModel
+from redraft_lookup.copying import CopyDrafter
+from redraft_lookup.cost import CostCurve
+from redraft_lookup.decoding import Decoding, Limits, Step, Target, decode
+from redraft_lookup.draft import Draft, Drafter, Observation, PlainDrafter
+from redraft_lookup.jacobi import JacobiDrafter
+from redraft_lookup.lookahead import LookaheadDrafter
+from redraft_lookup.model_draft import ModelCosts, ModelDrafter
+from redraft_lookup.ngram import NgramDrafter
+from redraft_lookup.sampling import BadLogitsError, Chooser, Greedy, Sampler
+from redraft_lookup.substitute import Vocabulary
+from redraft_lookup.suffix import SuffixIndex
+
+__all__ = [
+    "Auto",
+    "BadLogitsError",
+    "Candidate",
+    "Chooser",
+    "CopyDrafter",
+    "CostCurve",
+    "Decoding",
+    "Draft",
+    "Drafter",
+    "Experience",
+    "Greedy",
+    "JacobiDrafter",
+    "Limits",
+    "LookaheadDrafter",
+    "LookupThenModel",
+    "ModelCosts",
+    "ModelDrafter",
+    "NgramDrafter",
+    "Observation",
+    "PlainDrafter",
+    "Sampler",
+    "Step",
+    "SuffixIndex",
+    "Target",
+    "Vocabulary",
+    "decode",
+]

@@ -1,0 +1,175 @@
+"""One decoding: propose rows, take the logits back, commit what the model would have said anyway.
+
+`Decoding` is the state machine and does no I/O; `decode` drives one against a `Target`. Greedy or
+sampled, the tokens equal those of plain decoding over the same logits, whatever was drafted.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from redraft_lookup.draft import EMPTY, ROOT, Draft, Drafter, Observation, Origin
+from redraft_lookup.sampling import Chooser, Greedy
+
+__all__ = ["Decoding", "Limits", "Step", "Target", "decode"]
+
+Finish: TypeAlias = Literal["stop", "length"]
+Logits = npt.NDArray[np.float32]
+
+
+class Target(Protocol):
+    """A model that holds one text in its KV cache, up to but without the last committed token."""
+
+    @property
+    def max_rows(self) -> int:
+        """How many rows the next pass may have, at least 1."""
+
+    def forward(self, token: int, draft: Draft) -> Logits:
+        """Run one verification pass over `token` and the draft behind it.
+
+        Returns (1 + k, n_vocab) logits: after `token`, then after each draft node. The array is
+        valid until the next call.
+        """
+
+    def commit(self, rows: Sequence[int]) -> None:
+        """Keep these rows of the last pass (0 is `token`, i + 1 is draft node i), drop the rest."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Where a text ends. `end_ids` end it when chosen; `control_ids` are never drafted.
+
+    `min_margin`: a choice whose two best logits are closer than this after a pass of several rows
+    is made again alone, because kernels for one row and for many round differently.
+    """
+
+    max_tokens: int
+    end_ids: frozenset[int] = frozenset()
+    control_ids: frozenset[int] = frozenset()
+    min_margin: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.max_tokens < 1:
+            raise ValueError(f"max_tokens must be at least 1, not {self.max_tokens}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """What one pass committed. `origins` says for each token which guess it confirmed (None: none).
+
+    An end token is not among `tokens`. `guarded`: the pass ended at a near-tie that the next pass
+    decides alone, so `tokens` may be empty.
+    """
+
+    tokens: tuple[int, ...]
+    origins: tuple[Origin | None, ...]
+    drafted: int
+    accepted: int
+    guarded: bool = False
+    finish: Finish | None = None
+
+
+@dataclass(slots=True)
+class Decoding:
+    """The state of one text being decoded. `prompt` holds at least one id."""
+
+    prompt: Sequence[int]
+    drafter: Drafter
+    limits: Limits
+    chooser: Chooser = field(default_factory=Greedy)
+    n_tokens: int = 0  # committed so far, prompt not counted
+    finish: Finish | None = None
+    _last: int = field(init=False)
+    _draft: Draft = EMPTY
+    _alone: bool = False  # the next pass decides a near-tie: no draft
+
+    def __post_init__(self) -> None:
+        if not self.prompt:
+            raise ValueError("the prompt is empty: there is no row to decode")
+        self._last = self.prompt[-1]
+
+    def propose(self, max_rows: int) -> tuple[int, Draft]:
+        """The next pass: the last committed token, and a draft of fewer than `max_rows` nodes."""
+        depth = self.limits.max_tokens - self.n_tokens - 1
+        budget = 0 if self._alone else min(max_rows - 1, depth)
+        draft = self.drafter.propose(budget) if budget > 0 else EMPTY
+        self._draft = draft.limited(max_rows - 1, depth, self.limits.control_ids)
+        return self._last, self._draft
+
+    def receive(self, logits: Logits) -> tuple[Step, tuple[int, ...]]:
+        """Verify the draft against (1 + k, n_vocab) logits: what was committed, which rows stay."""
+        draft = self._draft
+        edges = zip(draft.parents, draft.tokens, strict=True)
+        children = {edge: node for node, edge in enumerate(edges)}
+        path: list[int] = []
+        tokens: list[int] = []
+        node, guarded = ROOT, False
+        while True:
+            row = logits[node + 1]
+            if len(draft) and self.limits.min_margin and _margin(row) < self.limits.min_margin:
+                guarded = True
+                break
+            token = self.chooser.choose(row, len(self.prompt) + self.n_tokens + len(tokens))
+            if token in self.limits.end_ids:
+                self.finish = "stop"
+                break
+            tokens.append(token)
+            if self.n_tokens + len(tokens) >= self.limits.max_tokens:
+                self.finish = "length"
+                break
+            node = children.get((node, token), ROOT)
+            if node == ROOT:
+                break
+            path.append(node)
+        self._alone = guarded
+        return self._commit(tokens, path, logits)
+
+    def _commit(
+        self, tokens: list[int], path: list[int], logits: Logits
+    ) -> tuple[Step, tuple[int, ...]]:
+        draft = self._draft
+        predictions: tuple[int, ...] = ()
+        if self.drafter.wants_predictions:
+            predictions = tuple(int(i) for i in np.argmax(logits, axis=1))
+        observed = Observation(
+            tokens=tuple(tokens), draft=draft, path=tuple(path), predictions=predictions
+        )
+        self.drafter.observe(observed)
+        self.n_tokens += len(tokens)
+        self._last = tokens[-1] if tokens else self._last
+        rows = (0, *(node + 1 for node in path))
+        origins = [draft.origins[node] for node in path[: len(tokens)]]
+        step = Step(
+            tokens=observed.tokens,
+            origins=(*origins, *(None,) * (len(tokens) - len(origins))),
+            drafted=len(draft),
+            accepted=len(path),
+            guarded=self._alone,
+            finish=self.finish,
+        )
+        # A near-tie is decided by decoding its own row again: that row must leave the cache.
+        return step, rows[:-1] if self._alone else rows
+
+
+def decode(target: Target, decoding: Decoding) -> Iterator[Step]:
+    """Run passes until the text ends; at each yield the cache holds exactly what is committed.
+
+    The prompt but its last token must be in the target's cache. The caller owns cancellation and
+    deadlines: stop iterating between passes.
+    """
+    while decoding.finish is None:
+        token, draft = decoding.propose(target.max_rows)
+        step, rows = decoding.receive(target.forward(token, draft))
+        target.commit(rows)
+        yield step
+
+
+def _margin(row: Logits) -> float:
+    """The distance between the two largest of (n_vocab,) logits."""
+    best = int(np.argmax(row))
+    return float(
+        row[best] - max(row[:best].max(initial=-np.inf), row[best + 1 :].max(initial=-np.inf))
+    )

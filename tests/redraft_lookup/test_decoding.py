@@ -1,0 +1,267 @@
+"""Whatever is drafted, the tokens are those of plain decoding, and the cache holds them."""
+
+import random
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from tests.redraft_lookup.fakes import (
+    DRAFTERS,
+    END,
+    FixedDrafter,
+    Markov,
+    edited,
+    run,
+    written,
+)
+
+from redraft_lookup.decoding import Decoding, Limits, Step, decode
+from redraft_lookup.draft import Draft
+from redraft_lookup.sampling import BadLogitsError, Greedy, Sampler
+from redraft_lookup.testing import ScriptedTarget
+
+every_drafter = pytest.mark.parametrize("make", DRAFTERS.values(), ids=DRAFTERS)
+seeds = pytest.mark.parametrize("seed", range(6))
+
+SYMBOLS = range(1, 12)
+LETTERS = b"aabcxyz__  \n\n()=.,"
+SOURCE = random.Random(5).choices(SYMBOLS, k=60)
+PROMPT = [1, 2, 3, *SOURCE, 4, 5]
+
+
+def texts(seed: int, alphabet: Sequence[int]) -> tuple[list[int], list[int], list[int]]:
+    """A prompt, the source in its midst, and an edited source."""
+    chance = random.Random(seed)
+    source = chance.choices(alphabet, k=chance.choice([0, 1, 5, 60, 150]))
+    prompt = [*chance.choices(alphabet, k=20), *source, *chance.choices(alphabet, k=5)]
+    return prompt, source, [t for t in edited(source, chance, max(alphabet) + 1) if t != END]
+
+
+@every_drafter
+@seeds
+@pytest.mark.parametrize("alphabet", [SYMBOLS, LETTERS], ids=["symbols", "letters"])
+def test_a_scripted_model_writes_its_script(make, seed: int, alphabet: Sequence[int]):
+    prompt, source, answer = texts(seed, alphabet)
+    target = ScriptedTarget(prompt, answer, n_vocab=256, max_rows=[64, 2, 17][seed % 3])
+    steps = run(target, prompt, make(prompt, source), max_tokens=len(answer) + 5)
+    assert written(steps) == answer
+    assert steps[-1].finish == "stop"
+
+
+@every_drafter
+@seeds
+def test_greedy_text_is_that_of_plain_decoding(make, seed: int):
+    prompt, source, _ = texts(seed, SYMBOLS)
+    plain = run(Markov(prompt), prompt)
+    assert written(run(Markov(prompt), prompt, make(prompt, source))) == written(plain)
+
+
+@every_drafter
+@seeds
+def test_sampled_text_depends_on_the_seed_only(make, seed: int):
+    prompt, source, _ = texts(seed, SYMBOLS)
+    sampler = Sampler(temperature=1.3, seed=seed, top_k=8, top_p=0.95, min_p=0.01)
+    plain = run(Markov(prompt), prompt, chooser=sampler)
+    drafted = run(Markov(prompt), prompt, make(prompt, source), chooser=sampler)
+    assert written(drafted) == written(plain)
+
+
+@every_drafter
+def test_another_sampling_seed_gives_another_text(make):
+    prompt, source, _ = texts(3, SYMBOLS)
+    one, other = (
+        run(Markov(prompt), prompt, make(prompt, source), chooser=Sampler(temperature=1, seed=n))
+        for n in (1, 2)
+    )
+    assert written(one) != written(other)
+
+
+class Rounding(Markov):
+    """Rounds differently when a pass has several rows, as kernels do."""
+
+    def forward(self, token: int, draft: Draft) -> np.ndarray:
+        logits = super().forward(token, draft)
+        if len(draft):
+            logits += np.random.default_rng(len(self.cache)).uniform(-0.1, 0.1, logits.shape)
+        return logits
+
+
+@every_drafter
+@seeds
+def test_near_ties_are_decided_as_plain_decoding_does(make, seed: int):
+    prompt, source, _ = texts(seed, SYMBOLS)
+    plain = run(Markov(prompt), prompt, max_tokens=400)
+    guarded = run(Rounding(prompt), prompt, make(prompt, source), max_tokens=400, min_margin=0.2)
+    assert written(guarded) == written(plain)
+
+
+def test_without_the_margin_guard_rounding_changes_the_text():
+    changed = 0
+    for seed in range(20):
+        prompt, source, _ = texts(seed, SYMBOLS)
+        plain = written(run(Markov(prompt), prompt, max_tokens=400))
+        unguarded = run(
+            Rounding(prompt), prompt, DRAFTERS["jacobi"](prompt, source), max_tokens=400
+        )
+        changed += written(unguarded) != plain
+    assert changed
+
+
+@every_drafter
+@pytest.mark.parametrize("control", [{3}, {1, 2, 5}, set(range(12))], ids=str)
+def test_control_ids_are_never_drafted(make, control: set[int]):
+    answer = SOURCE[:20] + SOURCE[25:]
+    drafts: list[Draft] = []
+
+    class Watched(ScriptedTarget):
+        def forward(self, token: int, draft: Draft) -> np.ndarray:
+            drafts.append(draft)
+            return super().forward(token, draft)
+
+    steps = run(Watched(PROMPT, answer), PROMPT, make(PROMPT, SOURCE), control_ids=control)
+    assert written(steps) == answer
+    assert not control.intersection(token for draft in drafts for token in draft.tokens)
+
+
+@every_drafter
+@pytest.mark.parametrize("max_tokens", [1, 2, 3, 10, 37])
+def test_a_text_ends_at_max_tokens_inside_a_draft(make, max_tokens: int):
+    answer = SOURCE * 2
+    steps = run(ScriptedTarget(PROMPT, answer), PROMPT, make(PROMPT, SOURCE), max_tokens=max_tokens)
+    assert written(steps) == answer[:max_tokens]
+    assert steps[-1].finish == "length"
+
+
+@every_drafter
+def test_a_text_ends_inside_a_draft_that_would_go_on(make):
+    answer = SOURCE[:30]
+    steps = run(ScriptedTarget(PROMPT, answer), PROMPT, make(PROMPT, SOURCE))
+    assert written(steps) == answer
+    assert steps[-1].finish == "stop"
+
+
+@every_drafter
+def test_an_empty_answer_is_empty(make):
+    steps = run(ScriptedTarget(PROMPT, []), PROMPT, make(PROMPT, SOURCE))
+    assert (written(steps), steps[-1].finish) == ([], "stop")
+
+
+@every_drafter
+@pytest.mark.parametrize(
+    "source",
+    [
+        pytest.param([], id="no source"),
+        pytest.param([7], id="a source of one token"),
+        pytest.param([9, 9, 8, 9, 9, 7] * 9, id="a source that is not in the prompt"),
+    ],
+)
+def test_an_odd_source_costs_no_right_token(make, source: list[int]):
+    prompt, answer = [1, 2, 3, 4], [5, 6, 5, 6, 9, 9, 8, 9, 9, 7, 1]
+    assert written(run(ScriptedTarget(prompt, answer), prompt, make(prompt, source))) == answer
+
+
+@every_drafter
+def test_a_prompt_of_one_token_will_do(make):
+    assert written(run(ScriptedTarget([1], [2, 3, 2, 3]), [1], make([1], []))) == [2, 3, 2, 3]
+
+
+@every_drafter
+@pytest.mark.parametrize("budget", [0, 1, 2, 5, 1000])
+def test_a_draft_keeps_to_its_budget(make, budget: int):
+    drafter = make(PROMPT, SOURCE)
+    inner = drafter.propose
+    sizes: list[int] = []
+
+    def propose(_: int) -> Draft:
+        draft = inner(budget)
+        sizes.append(len(draft))
+        return draft
+
+    drafter.propose = propose
+    run(ScriptedTarget(PROMPT, SOURCE[:20] + SOURCE[25:]), PROMPT, drafter)
+    assert max(sizes) <= budget
+
+
+@every_drafter
+@pytest.mark.parametrize(
+    ("row", "greedy"),
+    [
+        pytest.param(slice(None), True, id="nothing but NaN, greedy"),
+        pytest.param(slice(None), False, id="nothing but NaN, sampled"),
+        pytest.param(3, True, id="one NaN, greedy"),
+        pytest.param(3, False, id="one NaN, sampled"),
+    ],
+)
+def test_unusable_logits_are_an_error(make, row: slice | int, greedy: bool):
+    class Broken(ScriptedTarget):
+        def forward(self, token: int, draft: Draft) -> np.ndarray:
+            logits = super().forward(token, draft)
+            if len(self.cache) > len(PROMPT) + 10:
+                logits[:, row] = np.nan
+            return logits
+
+    chooser = Greedy() if greedy else Sampler(temperature=0.01, seed=1)
+    target = Broken(PROMPT, SOURCE[:20] + SOURCE[25:])
+    with pytest.raises(BadLogitsError, match="no usable logits for position"):
+        run(target, PROMPT, make(PROMPT, SOURCE), chooser=chooser)
+
+
+TREE = Draft((6, 9, 7, 7, 8), (-1, -1, 1, 0, 3), ("copied", "guess", "guess", "learned", "copied"))
+
+
+@pytest.mark.parametrize(
+    ("answer", "tokens", "path", "kept"),
+    [
+        pytest.param([6, 7, 8, 5], (6, 7, 8, 5), (0, 3, 4), [4, 6, 7, 8], id="the longest branch"),
+        pytest.param([9, 7, 8], (9, 7, 8), (1, 2), [4, 9, 7], id="another branch"),
+        pytest.param([9, 6], (9, 6), (1,), [4, 9], id="not into a sister branch"),
+        pytest.param([7, 8], (7,), (), [4], id="not a node whose parent is wrong"),
+        pytest.param([6, 7], (6, 7), (0, 3), [4, 6, 7], id="up to the end token"),
+    ],
+)
+def test_verification_follows_ancestors_only(
+    answer: list[int], tokens: tuple, path: tuple, kept: list[int]
+):
+    drafter = FixedDrafter(TREE)
+    target = ScriptedTarget([4], answer, n_vocab=10)
+    decoding = Decoding([4], drafter, Limits(max_tokens=20, end_ids=frozenset({END})))
+    step = next(decode(target, decoding))
+    assert step.tokens == tokens
+    assert drafter.observed[0].path == path
+    assert target.cache == kept
+    assert step.origins[: len(path)] == tuple(TREE.origins[node] for node in path)
+    assert set(step.origins[len(path) :]) <= {None}
+
+
+def test_a_step_counts_what_was_drafted_and_accepted():
+    steps = run(ScriptedTarget([4], [6, 7, 5]), [4], FixedDrafter(TREE), max_tokens=3)
+    assert steps == [
+        Step(tokens=(6, 7, 5), origins=("copied", "learned", None), drafted=4, accepted=2,
+             finish="length"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_predictions_are_told_to_those_who_want_them(wanted: bool):
+    drafter = FixedDrafter(TREE, wants_predictions=wanted)
+    run(ScriptedTarget([4], [6, 7, 8, 5]), [4], drafter)
+    assert drafter.observed[0].predictions == ((6, 7, 0, 0, 8, 5) if wanted else ())
+
+
+def test_a_pass_over_a_near_tie_drafts_nothing():
+    prompt = [1, 2]
+    drafter = FixedDrafter(Draft.chain([1, 2, 3], "guess"))
+    steps = run(Markov(prompt), prompt, drafter, min_margin=100.0, max_tokens=3)
+    assert [(step.guarded, step.drafted) for step in steps] == [
+        (True, 2), (False, 0), (True, 1), (False, 0), (False, 0),
+    ]  # fmt: skip
+    assert len(written(steps)) == 3
+
+
+@pytest.mark.parametrize(
+    ("prompt", "max_tokens"),
+    [pytest.param([], 5, id="no prompt"), pytest.param([1], 0, id="no tokens")],
+)
+def test_a_decoding_of_nothing_is_refused(prompt: list[int], max_tokens: int):
+    with pytest.raises(ValueError, match=r"the prompt is empty|at least 1"):
+        Decoding(prompt, FixedDrafter(), Limits(max_tokens=max_tokens))
