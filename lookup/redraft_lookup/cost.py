@@ -1,0 +1,82 @@
+"""What a verification pass costs, and how long a draft should be because of it.
+
+A pass over k rows takes T(k) seconds. T is measured, never assumed: on a CPU it is a bumpy slope,
+on Apple GPUs a staircase of tiles. Knows no clock: somebody else measures.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["CostCurve"]
+
+
+@dataclass(frozen=True, slots=True)
+class CostCurve:
+    """T(k) at one context depth: seconds per pass for the measured row counts, ascending.
+
+    Between measured counts the cost is interpolated linearly. Since a pass may be padded, T(k) is
+    the cheapest way to get at least k rows through: `seconds` is non-decreasing.
+    """
+
+    rows: tuple[int, ...]
+    measured: tuple[float, ...]
+    _seconds: npt.NDArray[np.float64] = field(init=False, repr=False, compare=False)
+    _padded: npt.NDArray[np.int64] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not self.rows or self.rows[0] != 1 or len(self.rows) != len(self.measured):
+            raise ValueError("a cost curve starts at 1 row and has one time for each row count")
+        if list(self.rows) != sorted(set(self.rows)) or min(self.measured) <= 0:
+            raise ValueError("row counts must ascend and times be positive")
+        counts = np.arange(1, self.rows[-1] + 1)
+        raw = np.interp(counts, self.rows, self.measured)
+        best = np.empty_like(raw)
+        padded = np.empty_like(counts)
+        best[-1], padded[-1] = raw[-1], counts[-1]
+        for i in range(len(raw) - 2, -1, -1):
+            cheaper = raw[i] <= best[i + 1]
+            best[i] = raw[i] if cheaper else best[i + 1]
+            padded[i] = counts[i] if cheaper else padded[i + 1]
+        object.__setattr__(self, "_seconds", best)
+        object.__setattr__(self, "_padded", padded)
+
+    @staticmethod
+    def of(times: Mapping[int, float]) -> "CostCurve":
+        """The curve through {rows: seconds}."""
+        rows = tuple(sorted(times))
+        return CostCurve(rows, tuple(times[k] for k in rows))
+
+    @property
+    def max_rows(self) -> int:
+        """The largest row count that was measured: no pass should be larger."""
+        return self.rows[-1]
+
+    @property
+    def best_rows(self) -> int:
+        """The row count with the most rows a second: what a sure copy should use."""
+        counts = np.arange(1, self.max_rows + 1)
+        return int(np.argmax(counts / self._seconds)) + 1
+
+    def seconds(self, rows: int) -> float:
+        """T(rows) for 1 <= rows <= max_rows."""
+        return float(self._seconds[rows - 1])
+
+    def padded(self, rows: int) -> int:
+        """The row count to submit when `rows` are needed: the cheapest that holds them."""
+        return int(self._padded[rows - 1])
+
+    def best_draft(self, survival: npt.NDArray[np.float64], rate: float) -> int:
+        """How many of the guessed tokens to submit.
+
+        survival: (n,) probability that the first j + 1 guesses are all right, non-increasing. rate:
+        tokens per second that decoding makes on the whole. A pass of 1 + k rows brings
+        1 + sum(survival[:k]) tokens and costs T(1 + k), during which `rate` * T(1 + k) tokens would
+        have come anyway; the k with the largest difference maximises the long-run rate (the
+        renewal-reward argument; see Ross, "Introduction to Probability Models", chapter 7).
+        """
+        n = min(len(survival), self.max_rows - 1)
+        gain = np.concatenate(([1.0], 1.0 + np.cumsum(survival[:n])))
+        return int(np.argmax(gain - rate * self._seconds[: n + 1]))

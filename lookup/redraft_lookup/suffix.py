@@ -1,0 +1,88 @@
+"""Finds where the end of a text stood before: longest suffix match in constant time a token.
+
+Hash chains as in LZ77 compressors (RFC 1951, section 4): a table from the hash of the last
+`KEY` tokens to their latest place, and for each place a link to the one before. About 20 bytes a
+token, in flat arrays.
+"""
+
+from array import array
+from collections.abc import Sequence
+from typing import NamedTuple
+
+__all__ = ["Match", "SuffixIndex"]
+
+KEY = 2  # tokens that a match has at least
+MAX_CHAIN = 12  # earlier places that are looked at
+MAX_LENGTH = 32  # a longer match proves nothing more
+
+
+class Match(NamedTuple):
+    """The last `length` tokens also stand right before `position`."""
+
+    position: int
+    length: int
+
+
+class SuffixIndex:
+    """A growing text of token ids, and what followed when its end stood there before."""
+
+    def __init__(self, tokens: Sequence[int] = ()) -> None:
+        self.tokens = array("i")
+        self._previous = array("i")  # place -> earlier place with the same key, or 0
+        self._latest = array("i", bytes(4 * 1024))  # hash -> latest place, or 0
+        self.extend(tokens)
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def extend(self, tokens: Sequence[int]) -> None:
+        """Add tokens at the end. Amortised constant time each."""
+        for token in tokens:
+            place = len(self.tokens)
+            self.tokens.append(token)
+            self._previous.append(0)
+            # A place is what follows a key. It enters the index when something does follow, so
+            # that the text's own end is never its match.
+            if place >= KEY:
+                self._link(place)
+        while len(self._latest) < 2 * len(self.tokens):
+            self._grow()
+
+    def longest(self) -> Match | None:
+        """The longest match of the text's end; the latest place among equals."""
+        end = len(self.tokens)
+        if end <= KEY:
+            return None
+        best: Match | None = None
+        place = self._latest[self._slot(end)]
+        for _ in range(MAX_CHAIN):
+            if not place:
+                break
+            length = self._common(place, end)
+            if length >= KEY and (best is None or length > best.length):
+                best = Match(place, length)
+                if length == MAX_LENGTH:
+                    break
+            place = self._previous[place]
+        return best
+
+    def _common(self, place: int, end: int) -> int:
+        tokens, length = self.tokens, 0
+        limit = min(place, MAX_LENGTH)
+        while length < limit and tokens[place - 1 - length] == tokens[end - 1 - length]:
+            length += 1
+        return length
+
+    def _slot(self, place: int) -> int:
+        key = self.tokens[place - 2] * 1000003 ^ self.tokens[place - 1]
+        return (key * 2654435761 >> 9) & (len(self._latest) - 1)
+
+    def _link(self, place: int) -> None:
+        slot = self._slot(place)
+        self._previous[place] = self._latest[slot]
+        self._latest[slot] = place
+
+    def _grow(self) -> None:
+        self._latest = array("i", bytes(8 * len(self._latest)))
+        for place in range(KEY, len(self.tokens)):
+            self._link(place)
