@@ -1,0 +1,116 @@
+"""Lookahead decoding: collect n-grams from a Jacobi iteration and verify them, in the same pass.
+
+After Fu et al. 2024, "Break the Sequential Dependency of LLM Inference Using Lookahead Decoding".
+The window has `window` columns of `n_gram` - 1 tokens, guesses from ever later iterations. Column
+j begins j positions behind the last committed token; the first tokens of all columns form a chain,
+and a column's other tokens hang from its own first one. What the model says behind a column
+completes an n-gram, which goes into a pool. N-grams of the pool that begin with the last committed
+token are verified beside the window. All of this is one token tree, in which a node sees its
+ancestors only.
+"""
+
+import random
+from collections.abc import Sequence
+
+from redraft_lookup.draft import ROOT, Draft, Observation
+
+__all__ = ["LookaheadDrafter"]
+
+
+class LookaheadDrafter:
+    """Drafts a window of `window` columns and up to `n_verify` n-grams of `n_gram` tokens.
+
+    The pool also holds the n-grams of the prompt and of the text, the latest `n_verify` for each
+    first token. A pass has up to `max_rows` rows and `max_leaves` branches. Raises ValueError for
+    an empty prompt, for `window` < 1, `n_gram` < 2 or `n_verify` < 0.
+    """
+
+    wants_predictions = True
+
+    def __init__(
+        self, prompt: Sequence[int], *, window: int = 5, n_gram: int = 4, n_verify: int = 3
+    ) -> None:
+        if window < 1 or n_gram < 2 or n_verify < 0:
+            raise ValueError(
+                "need window >= 1, n_gram >= 2 and n_verify >= 0, "
+                f"not {window}, {n_gram} and {n_verify}"
+            )
+        if not prompt:
+            raise ValueError("the prompt is empty: there is nothing to guess from")
+        self._n_gram = n_gram
+        self._n_verify = n_verify
+        self._pool: dict[int, dict[tuple[int, ...], None]] = {}  # oldest n-gram first
+        self._prompt = prompt
+        self._random = random.Random(0)  # noqa: S311 - guesses, and the same ones every time
+        self._columns = [self._fresh() for _ in range(window)]
+        self._end: list[int] = []  # the last tokens of the text, up to an n-gram of them
+        self._extend(prompt)
+
+    @property
+    def max_leaves(self) -> int:
+        """How many branches the token tree may have."""
+        n_columns = len(self._columns) if self._n_gram > 2 else 1
+        return n_columns + self._n_verify
+
+    @property
+    def max_rows(self) -> int:
+        """How many rows a pass may have, the one of the last committed token included."""
+        return (len(self._columns) + self._n_verify) * (self._n_gram - 1)
+
+    def propose(self, budget: int) -> Draft:
+        verified = reversed(self._pool.get(self._end[-1], {}))
+        tree = Draft.tree([*verified, *self._paths()], "guess")
+        return tree.limited(budget, budget, frozenset())
+
+    def observe(self, observation: Observation) -> None:
+        n_tokens = len(observation.tokens)
+        if not n_tokens:
+            return
+        starts = [self._end[-1], *self._chain()]
+        for column, start, said in zip(
+            self._columns, starts, self._answers(observation), strict=True
+        ):
+            if said is not None:
+                self._remember((start, *column[1:], said))
+            column[:] = [*column[1:], self._random.choice(self._prompt) if said is None else said]
+        self._columns = self._columns[n_tokens - 1 :]
+        self._columns += (self._fresh() for _ in range(len(starts) - len(self._columns)))
+        self._extend(observation.tokens)
+
+    def _chain(self) -> list[int]:
+        """The first token of every column but the first, whose place the text has taken."""
+        return [column[0] for column in self._columns[1:]]
+
+    def _paths(self) -> list[list[int]]:
+        """For each column the way from the root to its last token."""
+        chain = self._chain()
+        return [chain[:j] + column[1:] for j, column in enumerate(self._columns)]
+
+    def _answers(self, observation: Observation) -> list[int | None]:
+        """What the model said behind each column; None where the pass did not hold all of it."""
+        edges = observation.draft.edges()
+        answers: list[int | None] = []
+        for path in self._paths():
+            node: int | None = ROOT
+            for token in path:
+                node = None if node is None else edges.get((node, token))
+            answers.append(None if node is None else observation.predictions[node + 1])
+        return answers
+
+    def _fresh(self) -> list[int]:
+        """A column of tokens that follow each other somewhere in the prompt."""
+        start = self._random.randrange(len(self._prompt))
+        return [self._prompt[(start + i) % len(self._prompt)] for i in range(self._n_gram - 1)]
+
+    def _extend(self, tokens: Sequence[int]) -> None:
+        for token in tokens:
+            self._end = [*self._end, token][-self._n_gram :]
+            if len(self._end) == self._n_gram:
+                self._remember(tuple(self._end))
+
+    def _remember(self, n_gram: tuple[int, ...]) -> None:
+        known = self._pool.setdefault(n_gram[0], {})
+        known.pop(n_gram[1:], None)
+        known[n_gram[1:]] = None
+        if len(known) > self._n_verify:
+            del known[next(iter(known))]

@@ -1,0 +1,137 @@
+"""Draft-model speculation: a small model guesses, the large one verifies.
+
+After Leviathan et al. 2023, "Fast Inference from Transformers via Speculative Decoding". The small
+model guesses greedily; the large one's choice, greedy or sampled, decides. Both must have the same
+vocabulary, which whoever loads them checks: here a token is a number.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from redraft_lookup.cost import CostCurve
+from redraft_lookup.decoding import Target
+from redraft_lookup.draft import EMPTY, Draft, Observation
+
+__all__ = ["ModelCosts", "ModelDrafter", "RewindableTarget"]
+
+PRIOR_RIGHT, PRIOR_WRONG = 3.0, 1.0
+FADE = 0.97  # of what was seen, at each pass: models agree here and disagree there
+
+
+class RewindableTarget(Target, Protocol):
+    """A target that can also take back what earlier passes committed."""
+
+    def rewind(self, n_tokens: int) -> None:
+        """Forget the last `n_tokens` committed tokens."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelCosts:
+    """What guessing and verifying cost. curve: the large model's pass. guess_s: the small one's."""
+
+    curve: CostCurve
+    guess_s: float
+
+    def best_length(self, acceptance: float, limit: int) -> int:
+        """The draft length from 0 to `limit` with the most expected tokens a second.
+
+        Section 3.3 of the paper, with a measured cost of verification: a draft of k guesses brings
+        sum(acceptance**j, j = 0..k) tokens for T(1 + k) + k * guess_s seconds.
+        """
+        lengths = np.arange(min(limit, self.curve.max_rows - 1) + 1)
+        verify = np.array([self.curve.seconds(1 + int(k)) for k in lengths])
+        tokens = np.cumsum(acceptance**lengths)
+        return int(np.argmax(tokens / (verify + self.guess_s * lengths)))
+
+
+class ModelDrafter:
+    """Drafts what `target`, the small model, would write: up to `n_draft` tokens.
+
+    `prompt` but its last token must be in the target's cache. With `costs` a draft is as long as
+    pays at the acceptance seen so far, and absent where none pays. A guess from `end_ids` ends the
+    draft and is not part of it. After each observation the target's cache holds committed text
+    only. Raises ValueError for an empty prompt and for `n_draft` < 1.
+    """
+
+    wants_predictions = False
+
+    def __init__(
+        self,
+        target: RewindableTarget,
+        prompt: Sequence[int],
+        *,
+        n_draft: int = 8,
+        costs: ModelCosts | None = None,
+        end_ids: frozenset[int] = frozenset(),
+    ) -> None:
+        if n_draft < 1:
+            raise ValueError(f"n_draft must be at least 1, not {n_draft}")
+        if not prompt:
+            raise ValueError("the prompt is empty: there is nothing to go on from")
+        self._target = target
+        self._n_draft = n_draft
+        self._costs = costs
+        self._end_ids = end_ids
+        self._last = prompt[-1]
+        self._behind = [prompt[-1]]  # committed, but not in the small model's cache
+        self._ahead: list[int] = []  # in its cache, but not committed
+        self._right, self._wrong = 0.0, 0.0
+
+    @property
+    def acceptance(self) -> float:
+        """The probability that one more guess is right, as seen lately."""
+        right = PRIOR_RIGHT + self._right
+        return right / (right + PRIOR_WRONG + self._wrong)
+
+    def propose(self, budget: int) -> Draft:
+        length = min(budget, self._n_draft)
+        if self._costs:
+            length = self._costs.best_length(self.acceptance, length)
+        if length < 1:
+            return EMPTY
+        guesses: list[int] = []
+        guess = self._catch_up()
+        while guess not in self._end_ids:
+            guesses.append(guess)
+            if len(guesses) == length:
+                break
+            self._ahead.append(guess)
+            guess = self._feed([guess])
+        return Draft.chain(guesses, "model")
+
+    def observe(self, observation: Observation) -> None:
+        tokens, draft = observation.tokens, observation.draft
+        agreed = 0
+        for mine, committed in zip(self._ahead, tokens, strict=False):
+            if mine != committed:
+                break
+            agreed += 1
+        self._target.rewind(len(self._ahead) - agreed)
+        self._ahead = []
+        self._behind += tokens[agreed:]
+        self._last = tokens[-1] if tokens else self._last
+        if not self._behind:  # the next guess needs the logits of the last token once more
+            self._target.rewind(1)
+            self._behind = [self._last]
+        self._right, self._wrong = FADE * self._right, FADE * self._wrong
+        if draft and draft.origins[0] == "model":
+            self._right += len(observation.path)
+            self._wrong += len(observation.path) < len(draft)
+
+    def _catch_up(self) -> int:
+        """Take in the committed text; the small model's next token."""
+        while True:
+            size = self._target.max_rows
+            chunk, self._behind = self._behind[:size], self._behind[size:]
+            guess = self._feed(chunk)
+            if not self._behind:
+                return guess
+
+    def _feed(self, tokens: Sequence[int]) -> int:
+        logits = self._target.forward(tokens[0], Draft.chain(tokens[1:], "model"))
+        guess = int(np.argmax(logits[-1]))
+        self._target.commit(range(len(tokens)))
+        return guess

@@ -1,0 +1,237 @@
+"""Lookup before the draft model; and Auto, which must pay or keep out of the way."""
+
+import random
+from collections.abc import Sequence
+from itertools import accumulate
+
+import pytest
+from tests.redraft_lookup.fakes import (
+    SLOPE_CURVE,
+    STAIRCASE_CURVE,
+    FixedDrafter,
+    copying,
+    run,
+    run_steps,
+    written,
+)
+
+from redraft_lookup.combine import Auto, Candidate, Experience, LookupThenModel, Route
+from redraft_lookup.cost import CostCurve
+from redraft_lookup.draft import EMPTY, Draft, Drafter, Observation
+from redraft_lookup.jacobi import JacobiDrafter
+from redraft_lookup.ngram import NgramDrafter
+from redraft_lookup.testing import ScriptedTarget
+
+PROMPT = [1, 2]
+WRONG = 255
+ROUTES: tuple[Route, ...] = ("edit", "codemod", "question", "chat")
+
+
+class Oracle:
+    """Knows the text, and drafts it right with some probability, or something wrong."""
+
+    wants_predictions = False
+
+    def __init__(self, text: Sequence[int], right: float, *, length: int = 1000) -> None:
+        self.right = right
+        self._text, self._length = list(text), length
+        self._chance = random.Random(0)
+        self.asked = 0
+        self.n_told = 0
+
+    def propose(self, budget: int) -> Draft:
+        self.asked += 1
+        right = self._chance.random() < self.right
+        guesses = self._text[: min(budget, self._length)]
+        return Draft.chain(guesses if right else [WRONG] * len(guesses), "lookup")
+
+    def observe(self, observation: Observation) -> None:
+        self.n_told += len(observation.tokens)
+        del self._text[: len(observation.tokens)]
+
+
+def auto(
+    *drafters: Drafter, route: Route, curve: CostCurve = SLOPE_CURVE,
+    experience: Experience | None = None, guess_s: float = 0.0,
+) -> Auto:  # fmt: skip
+    candidates = [
+        Candidate(name=str(i), drafter=drafter, guess_s=guess_s)
+        for i, drafter in enumerate(drafters)
+    ]
+    return Auto(candidates, route=route, curve=curve, experience=experience or Experience())
+
+
+def answer_of(n: int) -> list[int]:
+    return random.Random(n).choices(range(1, WRONG), k=n)
+
+
+def speed(target: ScriptedTarget, n_tokens: int, curve: CostCurve) -> float:
+    """Over plain decoding, by the cost curve."""
+    return n_tokens * curve.seconds(1) / sum(curve.seconds(rows) for rows in target.passes)
+
+
+def scripted(answer: Sequence[int], curve: CostCurve = SLOPE_CURVE) -> ScriptedTarget:
+    return ScriptedTarget(PROMPT, answer, n_vocab=256, max_rows=curve.max_rows)
+
+
+def test_the_model_drafts_where_the_lookup_finds_nothing():
+    found, guessed = Draft.chain([3, 4], "lookup"), Draft.chain([5], "model")
+    lookup, model = FixedDrafter(found, EMPTY), FixedDrafter(guessed)
+    both = LookupThenModel(lookup, model)
+    assert [both.propose(9) for _ in range(4)] == [found, guessed, found, guessed]
+    assert model.budgets == [9, 9]
+
+
+def test_both_see_what_was_committed():
+    lookup, model = FixedDrafter(), FixedDrafter()
+    seen = Observation(tokens=(1,), draft=EMPTY, path=())
+    LookupThenModel(lookup, model).observe(seen)
+    assert lookup.observed == model.observed == [seen]
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_predictions_are_wanted_when_one_of_them_wants_them(first: bool):
+    pair = [JacobiDrafter(PROMPT), NgramDrafter(PROMPT)]
+    lookup, model = pair if first else reversed(pair)
+    assert LookupThenModel(lookup, model).wants_predictions
+    assert auto(lookup, model, route="chat").wants_predictions
+    assert not auto(NgramDrafter(PROMPT), route="chat").wants_predictions
+
+
+@pytest.mark.parametrize("curve", [SLOPE_CURVE, STAIRCASE_CURVE], ids=["slope", "staircase"])
+@pytest.mark.parametrize("right", [0.0, 0.02, 0.1, 0.3, 0.6])
+@pytest.mark.parametrize("length", [1, 3, 8, 1000])
+def test_chat_is_never_slower_than_097_of_plain(curve: CostCurve, right: float, length: int):
+    """At no point of the text, whatever the drafts are worth."""
+    answer = answer_of(600)
+    target = scripted(answer, curve)
+    drafter = auto(Oracle(answer, right, length=length), route="chat", curve=curve)
+    steps = run(target, PROMPT, drafter, max_tokens=600)
+    n_tokens = accumulate(len(step.tokens) for step in steps)
+    spent = accumulate(curve.seconds(rows) for rows in target.passes)
+    for tokens, seconds in zip(n_tokens, spent, strict=True):
+        assert tokens * curve.seconds(1) / seconds >= 0.97
+
+
+@pytest.mark.parametrize("n_tokens", [1, 5, 20, 50, 100, 300])
+def test_a_short_chat_is_not_slower_either(n_tokens: int):
+    answer = answer_of(n_tokens)
+    drafter = auto(Oracle(answer, 0.0), route="chat")
+    run(target := scripted(answer), PROMPT, drafter, max_tokens=n_tokens)
+    assert speed(target, n_tokens, SLOPE_CURVE) >= 0.97
+
+
+def test_a_chat_that_copies_gets_faster():
+    answer = answer_of(600)
+    drafter = auto(Oracle(answer, 0.95), route="chat")
+    run(target := scripted(answer), PROMPT, drafter, max_tokens=600)
+    assert speed(target, 600, SLOPE_CURVE) > 3
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_drafts_that_do_not_pay_are_switched_off(route: Route):
+    answer = answer_of(600)
+    drafter = auto(Oracle(answer, 0.0), route=route)
+    steps = run(scripted(answer), PROMPT, drafter, max_tokens=600)
+    assert sum(step.drafted > 0 for step in steps) < 40
+    assert any(step.drafted for step in steps)
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_what_has_paid_for_long_is_given_up_soon(route: Route):
+    answer = answer_of(1200)
+    oracle = Oracle(answer, 1.0)
+    drafter = auto(oracle, route=route)
+    wrong: list[int] = []
+    for step in run_steps(scripted(answer), PROMPT, drafter, max_tokens=1200):
+        if oracle.right == 0 and step.drafted:
+            wrong.append(step.drafted)
+        oracle.right = float(oracle.n_told < 600)
+    assert 3 <= len(wrong) < 10
+
+
+def test_what_did_not_pay_is_tried_again():
+    answer = answer_of(1200)
+    oracle = Oracle(answer, 0.0)
+    drafter = auto(oracle, route="chat")
+    target = scripted(answer)
+    for _ in run_steps(target, PROMPT, drafter, max_tokens=1200):
+        oracle.right = float(oracle.n_told > 500)
+    assert speed(target, 1200, SLOPE_CURVE) > 1.5
+
+
+def test_an_edit_is_drafted_from_its_first_token():
+    source = answer_of(300)
+    drafter = auto(copying(SLOPE_CURVE)([*source, *PROMPT], source), route="edit")
+    steps = run(ScriptedTarget(PROMPT, source), PROMPT, drafter)
+    assert steps[0].accepted > 10
+    assert len(steps) < 12
+
+
+def test_a_chat_is_not():
+    answer = answer_of(300)
+    steps = run(scripted(answer), PROMPT, auto(Oracle(answer, 1.0), route="chat"), max_tokens=300)
+    assert [step.drafted for step in steps[:10]] == [0] * 10
+    assert sum(step.drafted for step in steps) > 200
+
+
+def test_what_paid_in_one_text_is_asked_first_in_the_next():
+    experience = Experience()
+    for n in range(3):
+        answer = answer_of(200 + n)
+        poor, good = Oracle(answer, 0.1), Oracle(answer, 0.95)
+        drafter = auto(poor, good, route="edit", experience=experience)
+        run(scripted(answer), PROMPT, drafter, max_tokens=len(answer))
+    assert poor.asked < good.asked / 4
+    assert experience.gain("edit", "1") > 4 > 1 > experience.gain("edit", "0")
+
+
+def test_routes_learn_apart():
+    experience = Experience()
+    experience.learn("edit", "copy", 1, 10.0)
+    experience.fade("edit")
+    assert experience.gain("edit", "copy") < 3.0
+    assert experience.gain("codemod", "copy") == 3.0
+    assert experience.gain("chat", "copy") == 1.1
+
+
+def test_what_did_not_pay_is_forgotten():
+    experience = Experience()
+    experience.learn("chat", "copy", 1, 10.0)
+    assert experience.gain("chat", "copy") < 1
+    for _ in range(400):
+        experience.fade("chat")
+    assert experience.gain("chat", "copy") == pytest.approx(1.1, rel=0.05)
+
+
+def test_guesses_that_cost_time_are_charged():
+    answer = answer_of(400)
+    for guess_s, pays in ((0.01, True), (2.0, False)):
+        drafter = auto(Oracle(answer, 0.9, length=7), route="chat", guess_s=guess_s)
+        steps = run(scripted(answer), PROMPT, drafter, max_tokens=400)
+        assert (len(steps) < 200) is pays
+
+
+def test_the_second_candidate_is_asked_where_the_first_has_nothing():
+    second = FixedDrafter(Draft.chain([5], "model"))
+    drafter = auto(FixedDrafter(), second, route="edit")
+    assert drafter.propose(9).tokens == (5,)
+
+
+def test_all_candidates_see_what_was_committed():
+    one, other = FixedDrafter(), FixedDrafter()
+    seen = Observation(tokens=(1,), draft=EMPTY, path=())
+    auto(one, other, route="question").observe(seen)
+    assert one.observed == other.observed == [seen]
+
+
+def test_without_candidates_decoding_is_plain():
+    answer = answer_of(20)
+    steps = run(scripted(answer), PROMPT, auto(route="edit"), max_tokens=20)
+    assert written(steps) == answer
+    assert len(steps) == 20
+
+
+def test_an_unknown_route_is_refused():
+    with pytest.raises(ValueError, match="no route 'poem': it is one of edit, codemod"):
+        auto(route="poem")  # type: ignore[arg-type]
