@@ -12,9 +12,11 @@ __all__ = [
     "Completion",
     "DecodeOptions",
     "EditRequest",
+    "Exactness",
     "Finish",
     "Model",
     "Outcome",
+    "Pass",
     "Piece",
     "Progress",
     "Prompt",
@@ -22,6 +24,7 @@ __all__ = [
     "Refused",
     "Replacement",
     "Rewritten",
+    "Route",
     "Span",
     "Stats",
     "Strategy",
@@ -41,7 +44,23 @@ Reason: TypeAlias = Literal[
     "stale",  # the document changed inside the target meanwhile
 ]
 
-Strategy: TypeAlias = Literal["plain", "lookup", "copy"]
+Strategy: TypeAlias = Literal[
+    "plain",  # one token per pass
+    "lookup",  # classic prompt lookup: n-grams of 3 to 5, drafts of up to 8
+    "copy",  # copy-run drafting from the text being edited
+    "jacobi",  # fixed-point iteration over a window of guesses
+    "lookahead",  # the same, with a pool of n-grams that it yields
+    "draft",  # a second, smaller model guesses
+    "lookup+draft",  # copy-run drafting, and the second model where it finds nothing
+    "auto",  # per kind of request, by what was accepted so far
+]
+
+Route: TypeAlias = Literal["edit", "codemod", "question", "chat"]
+
+Exactness: TypeAlias = Literal[
+    "fast",  # passes of any size; near-ties are decided again, alone
+    "invariant",  # only passes that round alike: the same bits whatever was drafted
+]
 
 Finish: TypeAlias = Literal["stop", "length", "timeout", "cancelled"]
 
@@ -103,6 +122,7 @@ class Stats:
     passes: int = 0
     drafted: int = 0
     accepted: int = 0
+    guarded: int = 0  # near-ties that were decided again, alone
     prefill_s: float = 0.0
     decode_s: float = 0.0
 
@@ -170,12 +190,25 @@ class Prompt:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Pass:
+    """One decode pass: what it committed, and which guess each token confirmed (None: none)."""
+
+    tokens: tuple[int, ...]
+    pieces: tuple[bytes, ...]  # the tokens' bytes; a character may be cut between two
+    origins: tuple[str | None, ...]
+    drafted: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Completion:
-    """What the model wrote, without the stop string."""
+    """What the model wrote, without the stop string. `passes` tell how it came about."""
 
     text: str
     finish: Finish
     stats: Stats
+    notes: tuple[str, ...] = ()
+    passes: tuple[Pass, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,8 +216,13 @@ class DecodeOptions:
     """How to decode. `temperature` 0 is greedy; `timeout_s` counts from the request's start."""
 
     strategy: Strategy = "copy"
+    route: Route = "edit"
+    exactness: Exactness = "fast"
     max_tokens: int | None = None  # None: sized from the target
     temperature: float = 0.0
+    top_k: int = 0  # 0: no cut
+    top_p: float = 1.0
+    min_p: float = 0.0
     seed: int = 0
     timeout_s: float | None = None
 
