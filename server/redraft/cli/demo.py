@@ -1,0 +1,97 @@
+"""`redraft demo`: a real edit of a copy of a small file, and what the copying decoder gains.
+
+The same request is decoded twice with one loaded model: as the product does it, then plainly. The
+figures compare the two decodes; prefill is left out, since the second reuses the first's.
+"""
+
+import argparse
+import os
+import tempfile
+from dataclasses import replace
+from importlib import resources
+from pathlib import Path
+from typing import Final
+
+from redraft import files, models, settings
+from redraft.cli import options, show
+from redraft.cli.models import progress as fetch_progress
+from redraft.diff import unified
+from redraft.errors import RedraftError
+from redraft.messages import DecodeOptions, EditRequest, Model, Rewritten
+from redraft.rewrite import rewrite
+from redraft.syntax import target_named
+
+__all__ = ["add_parser", "handler"]
+
+FILE: Final = "shop.py"
+TARGET: Final = "invoice"
+INSTRUCTION: Final = "Add a parameter `tax_free: bool = False`; no tax is due when it is true."
+
+
+def add_parser(subparsers: options.Subparsers) -> None:
+    """Add the verb `demo`."""
+    parser = subparsers.add_parser(
+        "demo",
+        help="edit a copy of a small file and compare the speed with plain decoding",
+        description="Fetch the model where it is missing, edit a copy of a small file with it, "
+        "show the diff, and compare the speed with plain decoding in the same run.",
+    )
+    parser.add_argument("--model", metavar="NAME|PATH", help="a model other than the default")
+    parser.set_defaults(handler=handler)
+
+
+def handler(args: argparse.Namespace) -> int:
+    """Edit a copy of the packaged file twice, and print the diff and the figures."""
+    chosen = settings.load(Path.cwd(), {"model": args.model}, os.environ)
+    chosen = replace(chosen, model=str(_model_file(chosen.model)))
+    fast = chosen.decode_options
+    with tempfile.TemporaryDirectory(prefix="redraft-demo-") as folder:
+        path = Path(folder) / FILE
+        path.write_bytes(resources.files("redraft.cli").joinpath("demo_shop.txt").read_bytes())
+        document = files.read(path)
+        request = _request(document.text)
+        show.say(f'redraft edit {FILE}::{TARGET} "{INSTRUCTION}"')
+        with options.open_model(chosen) as model:
+            edit = _edit(request, model, fast)
+            new = replace(document, text=edit.new_text)
+            files.write_atomic(path, new.encode(), expected=document.encode())
+            show.print_diff(unified(document.text, files.read(path).text, FILE))
+            plain = _edit(request, model, replace(fast, strategy="plain"))
+    print(_comparison(edit, plain))
+    return 0
+
+
+def _model_file(wanted: str | None) -> Path:
+    name = wanted or models.DEFAULT.name
+    if all(model.name != name for model in models.MODELS):
+        return models.resolve(wanted)
+    with fetch_progress() as report:
+        return models.fetch(models.named(name, models.MODELS), on_progress=report)
+
+
+def _request(text: str) -> EditRequest:
+    return EditRequest(
+        path=FILE,
+        text=text,
+        target=target_named(text, "python", TARGET).span,
+        instruction=INSTRUCTION,
+        language="python",
+    )
+
+
+def _edit(request: EditRequest, model: Model, decode: DecodeOptions) -> Rewritten:
+    with show.progress() as on_progress:
+        outcome = rewrite(request, model, decode, on_progress=on_progress)
+    if isinstance(outcome, Rewritten):
+        return outcome
+    said = getattr(outcome, "message", "it left the code as it was")
+    raise RedraftError(f"this model did not make the edit of the demo: {said}")
+
+
+def _comparison(edit: Rewritten, plain: Rewritten) -> str:
+    speed, plain_speed = edit.stats.tokens_per_s, plain.stats.tokens_per_s
+    same = "the same text" if edit.new_text == plain.new_text else "another text"
+    return (
+        f"{show.figures(edit.stats)}, {speed / plain_speed:.1f} times plain decoding"
+        f" ({plain_speed:.1f} tokens/s, {same})"
+    )

@@ -1,0 +1,167 @@
+"""`redraft edit`: one edit of one file, or of standard input.
+
+Everything that can be wrong with the request is found before a model is loaded; a file is written
+only when the whole edit succeeded, and only if it is still what was read.
+"""
+
+import argparse
+import os
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from redraft import files
+from redraft.cli import options, place, show
+from redraft.diff import unified
+from redraft.errors import InputError
+from redraft.files import Document
+from redraft.messages import EditRequest, Outcome, Refused, Rewritten, Unchanged
+from redraft.rewrite import rewrite
+from redraft.syntax import LANGUAGES, language_of
+
+__all__ = ["add_parser", "handler"]
+
+STDIN: Final = "-"
+
+_EPILOG: Final = """\
+what is edited:
+  FILE                 the whole file
+  FILE::NAME           a function, method or class: FILE::total, FILE::Cart.total
+  FILE:L               the function, or else the class, around line L
+  FILE:L1-L2           lines L1 to L2, both included
+  FILE:L1:C1-L2:C2     from before column C1 of L1 to before column C2 of L2
+  -                    the text on standard input, or the part of it that --stdin-path names
+Lines and columns count from 1, columns in code points, as an editor's status line shows a caret.
+Where a file's own name holds colons, the longest name that exists is meant.
+
+--json prints {outcome, reason, path, diff, edits, stats}. outcome is rewritten, unchanged or
+refused. Each of edits puts new_text from start_line:start_col to before end_line:end_col of the
+text before the edit, counted as above. Times are in seconds.
+
+exit codes: 0 edited, or nothing to change; 1 --check would change the file;
+2 failed or refused, and one line on stderr says why; 130 interrupted.
+"""
+
+
+def add_parser(subparsers: options.Subparsers) -> None:
+    """Add the verb `edit`."""
+    parser = subparsers.add_parser(
+        "edit",
+        help="edit a file, a function or a range as an instruction says",
+        description="Edit a file, a function or a range as an instruction says; print the diff.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("place", metavar="FILE[::NAME|:RANGE]", help="what to edit; - reads standard input")
+    add("instruction", help="what to change, in your own words")
+    result = parser.add_mutually_exclusive_group()
+    result.add_argument(
+        "--write", action="store_true", help="write the file; with -, print the whole new text"
+    )
+    result.add_argument(
+        "--check", action="store_true", help="exit with 1 where the edit would change the file"
+    )
+    add("--json", action="store_true", help="print one JSON object instead of the diff")
+    add("--lang", metavar="NAME", help="the language, where the file's name does not tell it")
+    add("--stdin-path", metavar="FILE", help="what - stands for, a part of it too: a.py::total")
+    options.add_model_flags(parser)
+    parser.set_defaults(handler=handler)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Job:
+    request: EditRequest
+    document: Document
+    is_stdin: bool
+
+
+def handler(args: argparse.Namespace) -> int:
+    """Read, ask the model, write if told to, print."""
+    _check(args)
+    job = _read(args)
+    chosen = options.load(args, job.document.path.parent)
+    if args.write and not job.is_stdin:
+        _check_writable(job.document.path)
+    with options.open_model(chosen) as model, show.progress() as on_progress:
+        outcome = rewrite(job.request, model, chosen.decode_options, on_progress=on_progress)
+    if isinstance(outcome, Rewritten) and args.write and not job.is_stdin:
+        old, new = job.document, replace(job.document, text=outcome.new_text)
+        files.write_atomic(old.path, new.encode(), expected=old.encode())
+    _print(outcome, job, args)
+    return _exit_code(outcome, check=args.check)
+
+
+def _exit_code(outcome: Outcome, *, check: bool) -> int:
+    match outcome:
+        case Rewritten():
+            return 1 if check else 0
+        case Unchanged():
+            return 0
+        case Refused():
+            return 2
+
+
+def _check(args: argparse.Namespace) -> None:
+    """Refuse what no file could make right."""
+    if not args.instruction.strip():
+        raise InputError('the instruction is empty: say what to change, as in "add type hints"')
+    if _shown(args.instruction) != args.instruction:
+        raise InputError("the instruction is not valid text in this terminal's encoding")
+    if args.stdin_path and args.place != STDIN:
+        raise InputError("--stdin-path goes with - only: the path of a file is known")
+    if args.place == STDIN and args.write and args.json:
+        raise InputError("with -, --write and --json both print: give only one of them")
+
+
+def _shown(argument: str) -> str:
+    """`argument` with U+FFFD for bytes that are no text, which Python keeps as lone surrogates."""
+    return argument.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def _read(args: argparse.Namespace) -> _Job:
+    """The request and the document it is about, with every mistake in them found."""
+    is_stdin = args.place == STDIN
+    where = place.parse(args.stdin_path or args.place, os.path.lexists)
+    path = where.path
+    document = files.decode(sys.stdin.buffer.read(), Path(path)) if is_stdin else files.read(path)
+    language = args.lang or language_of(path, document.text)
+    if language and language not in LANGUAGES:
+        raise InputError(f"no grammar for {language!r}: the languages are {', '.join(LANGUAGES)}")
+    request = EditRequest(
+        path=_shown(path),
+        text=document.text,
+        target=place.span(where, document.text, language),
+        instruction=args.instruction,
+        language=language,
+    )
+    return _Job(request=request, document=document, is_stdin=is_stdin)
+
+
+def _check_writable(path: Path) -> None:
+    """Find out before the model has worked, not after."""
+    target = Path(os.path.realpath(path))
+    for needed in (target, target.parent):
+        if not os.access(needed, os.W_OK):
+            raise InputError(f"cannot write {path}: no permission to change {needed}")
+
+
+def _print(outcome: Outcome, job: _Job, args: argparse.Namespace) -> None:
+    """The result on stdout, and what there is to say about it on stderr."""
+    request = job.request
+    new_text = outcome.new_text if isinstance(outcome, Rewritten) else request.text
+    if args.json:
+        show.print_json(show.record(outcome, request))
+    elif job.is_stdin and args.write and not isinstance(outcome, Refused):
+        sys.stdout.buffer.write(replace(job.document, text=new_text).encode())
+    else:
+        show.print_diff(unified(request.text, new_text, request.path))
+    for note in outcome.notes:
+        show.say(f"note: {note}")
+    if isinstance(outcome, Refused):
+        show.say(f"error: {outcome.message}")
+    elif isinstance(outcome, Unchanged):
+        show.say("no changes")
+    if sys.stderr.isatty():
+        show.say(show.figures(outcome.stats))

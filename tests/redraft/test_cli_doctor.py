@@ -1,0 +1,192 @@
+import json
+import platform
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from redraft import syntax
+from redraft.cli import cpu, doctor
+from redraft.cli.doctor import Finding, probe
+
+LIBRARY = '{"backend": "metal", "versions": {"llama-cpp-python": "0.3.36"}}'
+DECODE = (
+    '{"load_s": 1, "prompt_tokens": 9, "prefill_s": 0.5, "output_tokens": 4, "tokens_per_s": 8.0}'
+)
+
+
+def child(code: str) -> list[str]:
+    """A stand-in for the probe: it prints what the real one prints, or dies as that might."""
+    return [sys.executable, "-c", f"import os, signal, sys, time\n{code}"]
+
+
+def dies(number: signal.Signals) -> list[str]:
+    return child(f"print({LIBRARY!r}, flush=True)\nos.kill(os.getpid(), signal.{number.name})")
+
+
+def last(command: list[str], timeout_s: float = 60) -> Finding:
+    return list(probe(command, timeout_s))[-1]
+
+
+def test_a_decode_that_works_is_told_with_its_speed_and_its_backend() -> None:
+    library, decode = probe(child(f"print({LIBRARY!r})\nprint({DECODE!r})"), 60)
+    assert (library.state, decode.state) == ("ok", "ok")
+    assert library.detail == "llama-cpp-python 0.3.36; backend metal"
+    assert decode.detail == "9 prompt tokens in 0.5 s, then 4 tokens at 8.0 tokens/s"
+
+
+def test_an_illegal_instruction_is_named_with_the_cure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(platform, "machine", lambda: "x86_64")
+    finding = last(dies(signal.SIGILL))
+    assert finding.state == "failed"
+    assert "SIGILL (Illegal instruction)" in finding.detail
+    for part in (
+        'CFLAGS="-mno-amx-tile -mno-amx-int8 -mno-amx-bf16"',
+        'CXXFLAGS="-mno-amx-tile -mno-amx-int8 -mno-amx-bf16"',
+        'CMAKE_ARGS="-DLLAVA_BUILD=OFF"',
+        "--force-reinstall",
+        "--no-binary llama-cpp-python",
+        "--no-cache-dir",
+    ):
+        assert part in finding.cure
+
+
+@pytest.mark.parametrize(
+    ("number", "detail", "cure"),
+    [
+        (signal.SIGSEGV, "died of SIGSEGV", "pip install --force-reinstall"),
+        (signal.SIGABRT, "died of SIGABRT", "pip install --force-reinstall"),
+        (signal.SIGKILL, "out of memory", "smaller model"),
+    ],
+)
+def test_other_deaths_are_named_too(number: signal.Signals, detail: str, cure: str) -> None:
+    finding = last(dies(number))
+    assert finding.state == "failed"
+    assert detail in finding.detail
+    assert cure in finding.cure
+
+
+@pytest.mark.parametrize(
+    ("code", "detail"),
+    [
+        pytest.param("sys.exit('no module named llama_cpp')", "no module named llama_cpp"),
+        pytest.param("sys.exit(3)", "exit code 3", id="silence"),
+        pytest.param("time.sleep(60)", "no answer within 1 s", id="a hang"),
+        pytest.param(
+            """print('{"error": "cannot load x.gguf"}'); sys.exit(2)""", "cannot load x.gguf"
+        ),
+        pytest.param("print('{noise}')\nsys.exit(1)", "exit code 1", id="noise on stdout"),
+    ],
+)
+def test_a_probe_that_fails_is_told_as_it_failed(code: str, detail: str) -> None:
+    finding = last(child(code), timeout_s=1 if "sleep" in code else 60)
+    assert finding.state == "failed"
+    assert detail in finding.detail
+
+
+def test_a_crash_makes_the_doctor_fail_and_not_fall(
+    run_cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doctor, "PROBE", dies(signal.SIGILL))
+    ran = run_cli("doctor")
+    assert ran.code == 2
+    assert ran.err == ""
+    assert "!!  decode    the decode died of SIGILL" in ran.out
+
+
+@pytest.fixture
+def no_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A user who has fetched nothing, with a probe that is quick."""
+    for name in ("HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "REDRAFT_MODELS_DIR"):
+        monkeypatch.setenv(name, str(tmp_path))
+    for name in ("HF_HOME", "HF_HUB_CACHE", "OLLAMA_MODELS", "LLAMA_CACHE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(doctor, "PROBE", child(f"print({LIBRARY!r})"))
+    return tmp_path
+
+
+def test_a_missing_model_breaks_nothing_and_says_how_to_get_it(no_models: Path, run_cli) -> None:
+    ran = run_cli("doctor")
+    assert ran.code == 0
+    assert "--  model     the model qwen2.5-coder-1.5b is not on this machine" in ran.out
+    assert "redraft models fetch" in ran.out
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [("gpt-99", "unknown model"), ("missing.gguf", "missing.gguf"), ("text.gguf", "text.gguf")],
+)
+def test_a_wrong_model_is_a_failure(
+    no_models: Path, monkeypatch: pytest.MonkeyPatch, run_cli, model: str, said: str
+) -> None:
+    monkeypatch.chdir(no_models)
+    (no_models / "text.gguf").write_text("hello")
+    found = json.loads(run_cli("doctor", "--json", "--model", model).out)
+    finding = next(finding for finding in found["findings"] if finding["name"] == "model")
+    assert (found["ok"], finding["state"]) == (False, "failed")
+    assert said in finding["detail"]
+
+
+def test_wrong_settings_are_found(no_models: Path, monkeypatch, run_cli) -> None:
+    monkeypatch.chdir(no_models)
+    (no_models / "redraft.toml").write_text("threads = 'many'")
+    ran = run_cli("doctor")
+    assert ran.code == 2
+    assert "!!  settings" in ran.out
+    assert "threads must be a whole number" in ran.out
+
+
+def test_a_grammar_that_does_not_load_is_named(no_models: Path, monkeypatch, run_cli) -> None:
+    def parse_errors(text: str, language: str) -> int:
+        if language == "go":
+            raise ImportError("no tree_sitter_go")
+        return 0
+
+    monkeypatch.setattr(syntax, "parse_errors", parse_errors)
+    ran = run_cli("doctor")
+    assert ran.code == 2
+    assert "cannot load go (no tree_sitter_go)" in ran.out
+
+
+def test_json_has_every_finding(no_models: Path, run_cli) -> None:
+    found = json.loads(run_cli("doctor", "--json").out)
+    assert [finding["name"] for finding in found["findings"]] == [
+        *("redraft", "platform", "memory", "grammars", "folders", "model", "engine"),
+    ]
+    assert found["ok"] is True
+    assert sorted(found["findings"][0]) == ["cure", "detail", "name", "state"]
+
+
+def test_the_real_probe_decodes_with_the_real_library(small_model_path: Path) -> None:
+    library, decode = probe([*doctor.PROBE, str(small_model_path)], 120)
+    assert (library.state, decode.state) == ("ok", "ok")
+    assert "llama-cpp-python" in library.detail
+
+
+def test_the_real_probe_names_a_truncated_model(small_model_path: Path, tmp_path: Path) -> None:
+    cut = tmp_path / "cut.gguf"
+    with small_model_path.open("rb") as whole:
+        cut.write_bytes(whole.read(5_000_000))
+    finding = last([*doctor.PROBE, str(cut)], 120)
+    assert finding.state == "failed"
+    assert "cut.gguf" in finding.detail
+
+
+@pytest.mark.parametrize(
+    ("cpuinfo", "told"),
+    [
+        pytest.param(
+            "model name\t: Some CPU\nflags\t\t: fpu avx2 amx_tile\n\nmodel name\t: Other\n",
+            "Some CPU (avx2 amx_tile)",
+            id="x86",
+        ),
+        pytest.param("Features\t: fp asimd asimddp\n", "(asimd asimddp)", id="ARM has no name"),
+        pytest.param("", platform.machine(), id="nothing known"),
+    ],
+)
+def test_the_processor_is_described(monkeypatch, cpuinfo: str, told: str) -> None:
+    monkeypatch.setattr(cpu, "_cpuinfo", lambda: cpuinfo)
+    monkeypatch.setattr(sys, "platform", "linux")
+    assert told in cpu.describe()
