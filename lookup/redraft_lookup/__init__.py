@@ -8,7 +8,15 @@ decoding would have given, in fewer passes.
 from redraft_lookup.combine import Auto, Candidate, Experience, LookupThenModel
 from redraft_lookup.copying import CopyDrafter
 from redraft_lookup.cost import CostCurve
-from redraft_lookup.decoding import Decoding, Limits, Step, Target, decode
+from redraft_lookup.decoding import (
+    BatchTarget,
+    Decoding,
+    Limits,
+    Step,
+    Target,
+    decode,
+    decode_many,
+)
 from redraft_lookup.draft import Draft, Drafter, Observation, PlainDrafter
 from redraft_lookup.jacobi import JacobiDrafter
 from redraft_lookup.lookahead import LookaheadDrafter
@@ -21,6 +29,7 @@ from redraft_lookup.suffix import SuffixIndex
 __all__ = [
     "Auto",
     "BadLogitsError",
+    "BatchTarget",
     "Candidate",
     "Chooser",
     "CopyDrafter",
@@ -45,4 +54,5 @@ __all__ = [
     "Target",
     "Vocabulary",
     "decode",
+    "decode_many",
 ]

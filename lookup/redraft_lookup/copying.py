@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from redraft_lookup.align import Aligner
 from redraft_lookup.cost import CostCurve
-from redraft_lookup.draft import EMPTY, Draft, Observation, Origin
+from redraft_lookup.draft import EMPTY, ROOT, Draft, Observation, Origin
 from redraft_lookup.hazard import (
     COPY_RUNS,
     LOOKUP_RUNS,
@@ -34,7 +34,8 @@ N_CANDIDATES = 8
 OLD = 64  # the age of the run that a text starts with: edits seldom begin at once
 # What a second is worth, in tokens, as a share of the best rate the cost curve allows. Edits decode
 # at some 0.7 of it; the lower figure spends a little time on saving many passes.
-RATE = 0.38
+RATE = 0.34
+UNLIKELY = 0.02  # no row is so cheap that a guess of this probability is worth it
 
 
 @dataclass(slots=True)
@@ -55,7 +56,8 @@ class CopyDrafter:
     """Drafts from `source`, ids that the answer is expected to repeat in edited form.
 
     The source is tokenised on its own from a line start, as the model will write it. `curve` gives
-    the cost of a pass. An empty source leaves the suffix lookup over prompt and answer.
+    the cost of a pass, in which `n_others` rows belong to other texts. An empty source leaves the
+    suffix lookup over prompt and answer.
     """
 
     wants_predictions = False
@@ -67,8 +69,12 @@ class CopyDrafter:
         *,
         curve: CostCurve,
         vocabulary: Vocabulary,
+        n_others: int = 0,
+        branches: int = 1,
     ) -> None:
         self._curve = curve
+        self._n_others = n_others
+        self._branches = branches
         self._vocabulary = vocabulary
         self._source = Source(source, vocabulary)
         self._aligner = Aligner(self._source.ids)
@@ -85,17 +91,20 @@ class CopyDrafter:
         self._rate = max(RATE * best, 1 / curve.seconds(1))
 
     def propose(self, budget: int) -> Draft:
-        budget = min(budget, self._curve.max_rows - 1)
-        rate = self._rate
-        best, best_value = EMPTY, 1.0 - rate * self._curve.seconds(1)
-        guesses = (self._copy(budget), self._lookup(budget))
-        self._pending = [guess for guess in guesses if guess is not None]
-        for guess in self._pending:
-            k = self._curve.best_draft(guess.survival, rate)
-            value = 1.0 + guess.survival[:k].sum() - rate * self._curve.seconds(1 + k)
-            if k and value > best_value:
-                best, best_value = Draft.chain(guess.tokens[:k], guess.origins[:k]), value
-        return best
+        curve, n_others = self._curve, self._n_others
+        budget = min(budget, curve.max_rows - 1 - n_others)
+        if budget < 1:
+            return EMPTY
+        copies, lookup = self._copies(budget), self._lookup(budget)
+        guesses = copies + lookup
+        self._pending = copies[:1] + lookup
+        if not guesses:
+            return EMPTY
+        if len(guesses) > 1:
+            return self._tree(guesses)
+        guess = guesses[0]
+        k = curve.best_draft(guess.survival, self._rate, n_others=n_others)
+        return Draft.chain(guess.tokens[:k], guess.origins[:k])
 
     def observe(self, observation: Observation) -> None:
         tokens = observation.tokens
@@ -110,44 +119,88 @@ class CopyDrafter:
                 self._written(tokens[done], len(self._index) - len(tokens) + done)
                 done += 1
 
-    def _copy(self, budget: int) -> Guess | None:
-        """The source from the likeliest position on."""
+    def _tree(self, guesses: Sequence[Guess]) -> Draft:
+        """The likeliest tokens of several guesses, as many as pay."""
+        nodes: dict[tuple[int, int], int] = {}
+        chances: list[float] = []
+        origins: list[Origin] = []
+        n_branches = 0
+        for guess in sorted(guesses, key=lambda guess: -guess.survival.sum()):
+            node, n_known = ROOT, len(chances)
+            for token, chance, origin in zip(
+                guess.tokens, guess.survival.tolist(), guess.origins, strict=True
+            ):
+                edge = (node, token)
+                if chance < UNLIKELY or (edge not in nodes and n_branches == self._branches):
+                    break
+                node = nodes.setdefault(edge, len(nodes))
+                if node == len(chances):
+                    chances.append(chance)
+                    origins.append(origin)
+                elif guess.matched:  # a lookup is another witness of the same guess
+                    chances[node] = max(chances[node], chance)
+                else:  # positions exclude each other
+                    chances[node] += chance
+            n_branches += len(chances) > n_known
+        for node, (parent, _) in enumerate(nodes):
+            if parent != ROOT:
+                chances[node] = min(chances[node], chances[parent])
+        # No node is likelier than its parent, so the first nodes of this order are a tree.
+        order = sorted(range(len(chances)), key=lambda node: (-chances[node], node))
+        survival = np.array([chances[node] for node in order])
+        k = self._curve.best_draft(survival, self._rate, n_others=self._n_others)
+        kept = sorted(order[:k])
+        names = {ROOT: ROOT, **{node: i for i, node in enumerate(kept)}}
+        edges = list(nodes)
+        return Draft(
+            tuple(edges[node][1] for node in kept),
+            tuple(names[edges[node][0]] for node in kept),
+            tuple(origins[node] for node in kept),
+        )
+
+    def _copies(self, budget: int) -> list[Guess]:
+        """The source from the likeliest positions on; what they have in common first."""
         candidates = self._aligner.candidates(N_CANDIDATES)
-        if not candidates or budget < 1:
-            return None
-        source, start = self._source, candidates[0][0]
+        ids = self._source.ids
+        starts = [(start, chance) for start, chance in candidates if start < len(ids)]
+        if not starts:
+            return []
+        next_token = ids[starts[0][0]]
+        first, scale = None, 1.0
+        if self._aligner.certain is None:
+            agreed = sum(chance for start, chance in starts if ids[start] == next_token)
+            first = self._first_copies[round(10 * min(agreed, 1.0))]
+            scale = first.mean / agreed
+        guesses = [self._copy(start, chance * scale, budget) for start, chance in starts]
+        guesses[0].first = first
+        return guesses
+
+    def _copy(self, start: int, chance: float, budget: int) -> Guess:
+        """The source from `start` on, which is right with probability `chance`."""
+        source = self._source
         tokens = source.ids[start : start + budget]
-        if not tokens:
-            return None
-        ids = self._aligner.source
-        survival = np.zeros(len(tokens))
-        for position, probability in candidates:
-            other = ids[position : position + len(tokens)]
-            same = other == ids[start : start + len(other)]
-            survival[: len(other) if same.all() else int(np.argmin(same))] += probability
         owners = source.owners[start : start + budget]
         keep = self._breaks.going_on(self._run, len(tokens))
+        if self._aligner.certain is None:
+            keep[0] = 1.0  # `chance` is the aligner's figure for the first token
         for i, owner in enumerate(owners):
             if owner is not None and (i == 0 or owners[i - 1] is not owner):
                 keep[i] = owner.probability
-        first = None
-        if self._aligner.certain is None:
-            first = self._first_copies[round(10 * survival[0])]
-            keep[0] = first.mean / survival[0]
         origins: list[Origin] = ["learned" if owner else "copied" for owner in owners]
-        return Guess(tokens, origins, survival * np.cumprod(keep), first)
+        survival = np.asarray(chance * np.cumprod(keep), np.float64)
+        return Guess(tokens, origins, survival)
 
-    def _lookup(self, budget: int) -> Guess | None:
+    def _lookup(self, budget: int) -> list[Guess]:
         """What followed the longest earlier occurrence of the text's end."""
         match = self._index.longest()
-        if match is None or budget < 1:
-            return None
+        if match is None:
+            return []
         tokens = list(self._index.tokens[match.position : match.position + budget])
         first = self._first_lookups[match.length]
         keep = self._lookup_breaks.going_on(match.length, len(tokens))
         keep[0] = first.mean
         survival = np.asarray(np.cumprod(keep), np.float64)
-        return Guess(tokens, ["lookup"] * len(tokens), survival, first, match.length)
+        return [Guess(tokens, ["lookup"] * len(tokens), survival, first, match.length)]
 
     def _account(self, tokens: Sequence[int]) -> None:
         """Learn from what became of the guesses, submitted or not."""

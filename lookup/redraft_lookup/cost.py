@@ -68,15 +68,19 @@ class CostCurve:
         """The row count to submit when `rows` are needed: the cheapest that holds them."""
         return int(self._padded[rows - 1])
 
-    def best_draft(self, survival: npt.NDArray[np.float64], rate: float) -> int:
+    def best_draft(
+        self, survival: npt.NDArray[np.float64], rate: float, *, n_others: int = 0
+    ) -> int:
         """How many of the guessed tokens to submit.
 
         survival: (n,) probability that the first j + 1 guesses are all right, non-increasing. rate:
-        tokens per second that decoding makes on the whole. A pass of 1 + k rows brings
-        1 + sum(survival[:k]) tokens and costs T(1 + k), during which `rate` * T(1 + k) tokens would
-        have come anyway; the k with the largest difference maximises the long-run rate (the
-        renewal-reward argument; see Ross, "Introduction to Probability Models", chapter 7).
+        tokens per second that decoding makes on the whole. n_others: rows of other texts in the
+        same pass. A pass of 1 + k rows brings 1 + sum(survival[:k]) tokens and costs T(1 + k),
+        during which `rate` * T(1 + k) tokens would have come anyway; the k with the largest
+        difference maximises the long-run rate (the renewal-reward argument; see Ross,
+        "Introduction to Probability Models", chapter 7).
         """
-        n = min(len(survival), self.max_rows - 1)
+        n = max(0, min(len(survival), self.max_rows - 1 - n_others))
         gain = np.concatenate(([1.0], 1.0 + np.cumsum(survival[:n])))
-        return int(np.argmax(gain - rate * self._seconds[: n + 1]))
+        costs = self._seconds[n_others : n_others + n + 1]
+        return int(np.argmax(gain[: len(costs)] - rate * costs)) if len(costs) else 0

@@ -4,7 +4,7 @@
 sampled, the tokens equal those of plain decoding over the same logits, whatever was drafted.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias
 
@@ -14,7 +14,7 @@ import numpy.typing as npt
 from redraft_lookup.draft import EMPTY, ROOT, Draft, Drafter, Observation, Origin
 from redraft_lookup.sampling import Chooser, Greedy
 
-__all__ = ["Decoding", "Limits", "Step", "Target", "decode"]
+__all__ = ["BatchTarget", "Decoding", "Limits", "Step", "Target", "decode", "decode_many"]
 
 Finish: TypeAlias = Literal["stop", "length"]
 Logits = npt.NDArray[np.float32]
@@ -36,6 +36,20 @@ class Target(Protocol):
 
     def commit(self, rows: Sequence[int]) -> None:
         """Keep these rows of the last pass (0 is `token`, i + 1 is draft node i), drop the rest."""
+
+
+class BatchTarget(Protocol):
+    """A model that holds several texts, each as a `Target` holds one, and runs them together."""
+
+    @property
+    def max_rows(self) -> int:
+        """How many rows the next pass may have; at least as many as there are texts."""
+
+    def forward(self, texts: Mapping[int, tuple[int, Draft]]) -> Mapping[int, Logits]:
+        """Run one pass over each text's last token and the draft behind it."""
+
+    def commit(self, rows: Mapping[int, Sequence[int]]) -> None:
+        """Keep these rows of each text's part of the last pass, drop the rest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,6 +179,34 @@ def decode(target: Target, decoding: Decoding) -> Iterator[Step]:
         step, rows = decoding.receive(target.forward(token, draft))
         target.commit(rows)
         yield step
+
+
+def decode_many(
+    target: BatchTarget, decodings: MutableMapping[int, Decoding]
+) -> Iterator[dict[int, Step]]:
+    """Run several texts in shared passes until all end; yields what each pass committed.
+
+    Keys are the target's names for its texts. Ended decodings leave the mapping before the yield,
+    and the caller may put in others between two passes. Drafts get shorter as there are more texts,
+    because they share the rows of a pass. The tokens of a text do not depend on the others, as far
+    as the target's logits do not.
+    """
+    while decodings:
+        rest, asked = target.max_rows, {}
+        for n_before, (key, decoding) in enumerate(decodings.items()):
+            share = rest // (len(decodings) - n_before)
+            asked[key] = decoding.propose(max(1, share))
+            rest -= 1 + len(asked[key][1])
+        logits = target.forward(asked)
+        steps: dict[int, Step] = {}
+        kept: dict[int, tuple[int, ...]] = {}
+        for key in asked:
+            steps[key], kept[key] = decodings[key].receive(logits[key])
+        target.commit(kept)
+        for key, step in steps.items():
+            if step.finish:
+                del decodings[key]
+        yield steps
 
 
 def _margin(row: Logits) -> float:

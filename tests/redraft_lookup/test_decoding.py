@@ -1,7 +1,7 @@
 """Whatever is drafted, the tokens are those of plain decoding, and the cache holds them."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ from tests.redraft_lookup.fakes import (
     written,
 )
 
-from redraft_lookup.decoding import Decoding, Limits, Step, decode
+from redraft_lookup.decoding import Decoding, Limits, Step, decode, decode_many
 from redraft_lookup.draft import Draft
 from redraft_lookup.sampling import BadLogitsError, Greedy, Sampler
 from redraft_lookup.testing import ScriptedTarget
@@ -265,3 +265,44 @@ def test_a_pass_over_a_near_tie_drafts_nothing():
 def test_a_decoding_of_nothing_is_refused(prompt: list[int], max_tokens: int):
     with pytest.raises(ValueError, match=r"the prompt is empty|at least 1"):
         Decoding(prompt, FixedDrafter(), Limits(max_tokens=max_tokens))
+
+
+class Together:
+    """Several targets that share the rows of a pass."""
+
+    def __init__(self, targets: dict[int, Markov], max_rows: int) -> None:
+        self.targets, self.max_rows = targets, max_rows
+
+    def forward(self, texts: Mapping[int, tuple[int, Draft]]) -> dict[int, np.ndarray]:
+        assert sum(1 + len(draft) for _, draft in texts.values()) <= self.max_rows
+        return {key: self.targets[key].forward(*text) for key, text in texts.items()}
+
+    def commit(self, rows: Mapping[int, Sequence[int]]) -> None:
+        for key, kept in rows.items():
+            self.targets[key].commit(kept)
+
+
+@pytest.mark.parametrize("max_rows", [16, 17, 64, 500])
+@pytest.mark.parametrize("late", [False, True], ids=["all at once", "one after the other"])
+def test_texts_in_shared_passes_are_those_of_plain_decoding(max_rows: int, late: bool):
+    limits = Limits(max_tokens=90, end_ids=frozenset({END}), control_ids=frozenset({7}))
+    prompts, waiting = {}, {}
+    for key, make in enumerate(DRAFTERS.values()):
+        prompts[key], source, _ = texts(key, SYMBOLS)
+        waiting[key] = Decoding(prompts[key], make(prompts[key], source), limits)
+    target = Together({key: Markov(prompt) for key, prompt in prompts.items()}, max_rows)
+    text: dict[int, list[int]] = {key: [] for key in prompts}
+    running = {} if late else dict(waiting)
+    if late:
+        running[0] = waiting.pop(0)
+    for steps in decode_many(target, running):
+        for key, step in steps.items():
+            text[key] += step.tokens
+            assert (key in running) is (step.finish is None)
+            committed = [*prompts[key], *text[key]]
+            assert target.targets[key].cache == committed[: -1 if step.finish != "stop" else None]
+        if late and waiting:
+            key = min(waiting)
+            running[key] = waiting.pop(key)
+    for key, prompt in prompts.items():
+        assert text[key] == written(run(Markov(prompt), prompt, max_tokens=90))

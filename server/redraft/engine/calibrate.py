@@ -37,6 +37,10 @@ class Measurement:
     seconds: tuple[float, ...]
     classes: tuple[int, ...]
 
+    def __post_init__(self) -> None:
+        if len(self.classes) != len(self.curve.rows):
+            raise ValueError("a measurement has one class for each row count")
+
     @property
     def curve(self) -> CostCurve:
         return CostCurve(self.rows, self.seconds)
@@ -98,6 +102,10 @@ class CostBook:
 
     def get(self, depth: int) -> Measurement | None:
         return self._known.get(depth_bucket(depth))
+
+    def first(self) -> Measurement | None:
+        """The one at the least depth; None where nothing was measured yet."""
+        return self._known[min(self._known)] if self._known else None
 
     def put(self, measurement: Measurement) -> None:
         """Remember a measurement; a cache directory that cannot be written costs only time."""

@@ -74,7 +74,7 @@ class ModelFile:
         llama.llama_backend_init()
         params = llama.llama_model_default_params()
         params.n_gpu_layers = -1 if llama.llama_supports_gpu_offload() else 0
-        handle = llama.llama_model_load_from_file(str(path).encode(), params)
+        handle = llama.llama_model_load_from_file(os.fsencode(path), params)
         if not handle:
             raise ModelError(
                 f"cannot load {path}{_reasons()}: the file is damaged or this llama.cpp is too old "
@@ -187,6 +187,8 @@ class Context:
 
         tokens, positions: (k,). sequences: for each row the ids of the sequences it belongs to.
         """
+        if not 0 < len(tokens) <= self.n_batch:
+            raise EngineError(f"a pass has 1 to {self.n_batch} rows, not {len(tokens)}")
         batch = self._batch
         batch.n_tokens = len(tokens)
         for row, (token, position, owners) in enumerate(

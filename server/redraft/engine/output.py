@@ -50,9 +50,13 @@ class Output:
     def _add(self, new: str) -> None:
         start = max(0, len(self._text) - self._longest + 1)
         self._text += new
-        found = [i for i in (self._text.find(stop, start) for stop in self._stop) if i >= 0]
+        # The string that is complete first: so it does not matter where tokens end.
+        found = [
+            (i + len(stop), i) for stop in self._stop if (i := self._text.find(stop, start)) >= 0
+        ]
         if found:
-            self._text = self._text[: min(found)]
+            _, stop_start = min(found)
+            self._text = self._text[:stop_start]
             self.stopped = True
 
 

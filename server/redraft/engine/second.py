@@ -13,6 +13,7 @@ from redraft_lookup.draft import EMPTY
 __all__ = ["SecondModel"]
 
 CHUNK = 128
+STEP = 4096  # contexts grow in these steps
 
 
 class SecondModel:
@@ -31,9 +32,9 @@ class SecondModel:
                 "a draft model needs the very same vocabulary, as a smaller one of the family has"
             )
 
-    def at(self, tokens: Sequence[int]) -> CachedText:
-        """The draft model's text with exactly `tokens` in its cache."""
-        text = self._fitting(2 * len(tokens) + 4096)
+    def at(self, tokens: Sequence[int], *, n_more: int) -> CachedText:
+        """The draft model's text with exactly `tokens` in its cache, and room for `n_more`."""
+        text = self._fitting(len(tokens) + n_more + CHUNK)
         for _ in text.prefill([tokens]):
             pass
         start = time.perf_counter()
@@ -45,6 +46,7 @@ class SecondModel:
     def close(self) -> None:
         if self._text:
             self._text.context.close()
+            self._text = None
         self._file.close()
 
     def _fitting(self, n_ctx: int) -> CachedText:
@@ -52,9 +54,9 @@ class SecondModel:
             return self._text
         if self._text:
             self._text.context.close()
-        context = Context(
-            self._file, n_ctx=n_ctx, n_batch=CHUNK, n_seq=1, n_threads=self._n_threads
-        )
+            self._text = None
+        room = -(-n_ctx // STEP) * STEP
+        context = Context(self._file, n_ctx=room, n_batch=CHUNK, n_seq=1, n_threads=self._n_threads)
         self._text = CachedText(context, chunk=CHUNK, store=StateStore(0))
         return self._text
 

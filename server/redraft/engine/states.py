@@ -31,20 +31,28 @@ class StateStore:
         """Bytes of KV cells held."""
         return sum(len(state.cells) for state in self._states.values())
 
+    def clear(self) -> None:
+        self._states.clear()
+
     def put(self, state: SavedState) -> None:
+        """Keep a state; one that is larger than the whole budget is not kept."""
+        if len(state.cells) > self._budget:
+            return
         self._states[state.tokens] = state
         self._states.move_to_end(state.tokens)
         while self.size > self._budget:
             self._states.popitem(last=False)
 
-    def take_best(self, wanted: Sequence[int], ends: Sequence[int]) -> SavedState | None:
-        """Take out the state of which `wanted` can reuse most; None where none helps."""
+    def take_best(
+        self, wanted: Sequence[int], ends: Sequence[int], *, above: int
+    ) -> SavedState | None:
+        """Take out the state of which `wanted` can reuse most; None where `above` is as much."""
         scored = [
             (reusable(wanted, ends, state.tokens, state.ends), key)
             for key, state in self._states.items()
         ]
         length, key = max(scored, default=(0, ()))
-        return self._states.pop(key) if length else None
+        return self._states.pop(key) if length > above else None
 
 
 def reusable(

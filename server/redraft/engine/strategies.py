@@ -30,6 +30,8 @@ from redraft_lookup import (
 
 __all__ = ["Strategies", "Task", "class_curve", "class_rows"]
 
+BRANCHES = 3  # alternatives that a copy draft may hold: more brought nothing
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
@@ -39,6 +41,8 @@ class Task:
     source: Sequence[int]
     curve: CostCurve | None  # None for strategies that do not size their drafts
     route: Route
+    max_tokens: int  # of the reply
+    n_others: int = 0  # texts that share the passes
 
 
 @dataclass(slots=True)
@@ -64,7 +68,14 @@ class Strategies:
             raise ValueError(f"strategy {name} needs a cost curve")
         if name == "draft":
             return self._model(task, task.curve)
-        copy = CopyDrafter(tokens, task.source, curve=task.curve, vocabulary=Bytes(self.file))
+        copy = CopyDrafter(
+            tokens,
+            task.source,
+            curve=task.curve,
+            vocabulary=Bytes(self.file),
+            n_others=task.n_others,
+            branches=1 if task.n_others else BRANCHES,
+        )
         if name == "copy":
             return copy
         if name == "lookup+draft":
@@ -74,9 +85,15 @@ class Strategies:
     def _model(self, task: Task, curve: CostCurve) -> ModelDrafter:
         if self.second is None:
             raise ModelError("this strategy needs a draft model: name one with --draft-model")
-        target = self.second.at(task.tokens[:-1])
+        target = self.second.at(task.tokens[:-1], n_more=task.max_tokens)
         costs = ModelCosts(curve=curve, guess_s=self.second.seconds)
-        return ModelDrafter(target, task.tokens, costs=costs, end_ids=self.file.end_ids)
+        return ModelDrafter(
+            target,
+            task.tokens,
+            n_draft=curve.max_rows - 1,
+            costs=costs,
+            end_ids=self.file.end_ids,
+        )
 
     def _auto(self, copy: CopyDrafter, task: Task, curve: CostCurve) -> Auto:
         candidates = [Candidate(name="copy", drafter=copy)]
@@ -104,11 +121,14 @@ def class_rows(measurement: Measurement) -> tuple[int, ...]:
     """The row counts of the numeric class that serves edits best, ascending.
 
     All counts in it round alike, so what a pass computes for a token does not depend on how many
-    others shared it. Best: a short pass and 16 tokens of the best copying pass are cheap together.
+    others shared it. Never one row: its kernels change with the depth of the context (the CPU
+    splits the cache between threads from 512 cells on), so it may look alike and not stay so.
+    Best: a short pass and 16 tokens of the best copying pass are cheap together.
     """
     members: dict[int, list[int]] = {}
     for rows, group in zip(measurement.rows, measurement.classes, strict=True):
-        members.setdefault(group, []).append(rows)
+        if rows > 1:
+            members.setdefault(group, []).append(rows)
     seconds = dict(zip(measurement.rows, measurement.seconds, strict=True))
 
     costs = {

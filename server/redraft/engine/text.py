@@ -38,11 +38,10 @@ def chunk_ends(lengths: Sequence[int], chunk: int) -> list[int]:
 class CachedText:
     """One text and its context. `chunk` is the number of rows of a prefill pass."""
 
-    row_counts: tuple[int, ...] = ()  # passes are padded to one of these; none: as they are
-
     def __init__(self, context: Context, *, chunk: int, store: StateStore) -> None:
         self.context = context
         self.tokens: list[int] = []
+        self.row_counts: tuple[int, ...] = ()
         self._chunk = chunk
         self._store = store
         self._n_file = 0  # tokens of the part that stays while the file stays
@@ -62,6 +61,16 @@ class CachedText:
         """How many branches a token tree may have."""
         return self.context.n_seq
 
+    def keep_to(self, row_counts: tuple[int, ...]) -> None:
+        """Pad every pass from now on to one of `row_counts`; none: leave them as they are.
+
+        Cells that were made the other way round differently: they are forgotten.
+        """
+        if row_counts != self.row_counts:
+            self._truncate(0)
+            self._store.clear()
+            self.row_counts = row_counts
+
     def rewind(self, n_tokens: int) -> None:
         """Forget the last `n_tokens` tokens."""
         if n_tokens:
@@ -74,7 +83,8 @@ class CachedText:
         true, shorter cache.
         """
         wanted = [token for part in parts for token in part]
-        ends = chunk_ends([len(part) for part in parts], self._chunk)
+        chunk = self.row_counts[-1] if self.row_counts else self._chunk
+        ends = chunk_ends([len(part) for part in parts], chunk)
         kept = self._swap(wanted, ends)
         self._truncate(kept)
         self._n_file = len(parts[0])
@@ -83,15 +93,18 @@ class CachedText:
             start = len(self.tokens)
             if stop <= start:
                 continue
-            chunk = wanted[start:stop]
-            self._run(chunk, list(range(start, stop)), [(0,)] * len(chunk), n_outputs=0)
-            self.tokens += chunk
+            rows = wanted[start:stop]
+            self._run_padded(rows, list(range(start, stop)), [(0,)] * len(rows), outputs=False)
+            if self._n_rows > len(rows):
+                self.context.remove(0, stop)
+            self.tokens += rows
             self._ends.append(stop)
             yield stop
 
     def moved_to(self, context: Context) -> "CachedText":
         """The same text in another, larger context; the old one is closed."""
         text = CachedText(context, chunk=self._chunk, store=self._store)
+        text.row_counts = self.row_counts
         text._n_file = self._n_file
         self._truncate(self._n_file)
         state = self._saved() if self.tokens else None
@@ -122,27 +135,25 @@ class CachedText:
         positions = list(range(n_past, n_past + n_late))
         positions += (n_past + n_late + depth for depth in depths)
         owners = [self._branches[0]] * n_late + self._branches
-        return self._run_padded([*self._late, *self._pass], positions, owners)[n_late:]
+        rows = [*self._late, *self._pass]
+        return self._run_padded(rows, positions, owners, outputs=True)[n_late:]
 
     def commit(self, rows: Sequence[int]) -> None:
-        n_branches = len(self._branches[0])
+        n_past, n_branches = len(self.tokens), len(self._branches[0])
         late, self._late = self._late, ()
-        branch = self._branches[rows[-1]][0] if rows else 0
         kept = [*late, *(self._pass[row] for row in rows)]
-        if branch and self.row_counts:
-            # Another branch's cells lie behind those of branch 0, whose places later tokens would
-            # take: attention would add up in another order, and round in another way. The tokens
-            # that only that branch has are decoded once more, in front of the next pass.
-            n_shared = sum(0 in self._branches[row] for row in rows)
-            n_cells = len(late) + n_shared
+        n_cells = len(kept)
+        if self.row_counts:
+            # Cells behind the first row that is dropped would lie behind a gap which later tokens
+            # fill: attention would add up in another order, and round in another way. Their tokens
+            # are decoded once more, in front of the next pass.
+            in_place = next((i for i, row in enumerate(rows) if row != i), len(rows))
+            n_cells = len(late) + in_place
             self._late = tuple(kept[n_cells:])
-        elif branch:
-            n_cells = len(kept)
-            n_past = len(self.tokens)
+        branch = self._branches[rows[-1]][0] if rows else 0
+        if branch:
             self.context.remove(0, n_past)
             self.context.share(branch, 0, n_past, n_past + n_cells)
-        else:
-            n_cells = len(kept)
         for other in range(1, n_branches):
             self.context.remove(other, 0)
         self.tokens += kept[:n_cells]
@@ -155,12 +166,12 @@ class CachedText:
         kept = reusable(wanted, ends, self.tokens, self._ends)
         if kept * 2 >= self._n_file:
             return kept
+        found = self._store.take_best(wanted, ends, above=kept)
         # Another file: this one's cells are put aside, in case it comes back.
         self._truncate(self._n_file)
         if self.tokens:
             self._store.put(self._saved())
-        found = self._store.take_best(wanted, ends)
-        if found is None or reusable(wanted, ends, found.tokens, found.ends) <= kept:
+        if found is None:
             return kept
         self.restore(found)
         return reusable(wanted, ends, self.tokens, self._ends)
@@ -170,8 +181,10 @@ class CachedText:
         return SavedState(tokens=tuple(self.tokens), ends=tuple(self._ends), cells=cells)
 
     def _truncate(self, length: int) -> None:
-        if length >= len(self.tokens) == self.context.n_past():
-            return
+        """Keep `length` tokens at most, and nothing that a pass left behind uncommitted."""
+        for branch in range(1, self.context.n_seq):
+            self.context.remove(branch, 0)
+        length = min(length, len(self.tokens))
         if length == 0 or not self.context.remove(0, length):
             self.context.clear()
             length = 0
@@ -180,7 +193,12 @@ class CachedText:
         self._ends = [end for end in self._ends if end <= length]
 
     def _run_padded(
-        self, tokens: list[int], positions: list[int], sequences: list[tuple[int, ...]]
+        self,
+        tokens: list[int],
+        positions: list[int],
+        sequences: list[tuple[int, ...]],
+        *,
+        outputs: bool,
     ) -> npt.NDArray[np.float32]:
         """Add rows nobody asked for up to an allowed count; `commit` drops them."""
         n_real = len(tokens)
@@ -193,7 +211,7 @@ class CachedText:
             tokens + [tokens[-1]] * n_more,
             positions + list(range(last + 1, last + 1 + n_more)),
             sequences + [(0,)] * n_more,
-            n_outputs=n_rows,
+            n_outputs=n_rows if outputs else 0,
         )
         return logits[:n_real]
 
@@ -210,8 +228,6 @@ class CachedText:
         except EngineError:
             # A failed pass may leave finished rows behind. Where they cannot be taken out one by
             # one, the whole text goes.
-            for branch in range(1, self.context.n_seq):
-                self.context.remove(branch, 0)
             self._truncate(len(self.tokens))
             raise
 
