@@ -8,20 +8,18 @@ the measured cost of a pass makes worth while (`redraft_lookup.cost`).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
 from redraft_lookup.align import Aligner
 from redraft_lookup.cost import CostCurve
-from redraft_lookup.draft import EMPTY, ROOT, Draft, Observation, Origin
+from redraft_lookup.draft import EMPTY, Draft, Observation, Origin
+from redraft_lookup.guess import Guess, Pays, best_tree
 from redraft_lookup.hazard import (
     COPY_RUNS,
     LOOKUP_RUNS,
     Hazard,
-    Odds,
     first_of_copy,
     first_of_lookup,
 )
@@ -31,33 +29,19 @@ from redraft_lookup.suffix import SuffixIndex
 __all__ = ["CopyDrafter"]
 
 N_CANDIDATES = 8
+SURE = 16  # the age of a run beside which no other guess is looked for
 OLD = 64  # the age of the run that a text starts with: edits seldom begin at once
 # What a second is worth, in tokens, as a share of the best rate the cost curve allows. Edits decode
 # at some 0.7 of it; the lower figure spends a little time on saving many passes.
 RATE = 0.34
-UNLIKELY = 0.02  # no row is so cheap that a guess of this probability is worth it
-
-
-@dataclass(slots=True)
-class Guess:
-    """A chain of tokens and, for each length, the probability that all of it is right.
-
-    `first` learns whether the first token was; `matched` counts the tokens that a lookup matched.
-    """
-
-    tokens: Sequence[int]
-    origins: Sequence[Origin]
-    survival: npt.NDArray[np.float64]
-    first: Odds | None = None
-    matched: int = 0
 
 
 class CopyDrafter:
     """Drafts from `source`, ids that the answer is expected to repeat in edited form.
 
     The source is tokenised on its own from a line start, as the model will write it. `curve` gives
-    the cost of a pass, in which `n_others` rows belong to other texts. An empty source leaves the
-    suffix lookup over prompt and answer.
+    the cost of a pass, in which `n_others` rows belong to other texts. A draft has at most
+    `branches` alternatives. An empty source leaves the suffix lookup over prompt and answer.
     """
 
     wants_predictions = False
@@ -72,14 +56,14 @@ class CopyDrafter:
         n_others: int = 0,
         branches: int = 1,
     ) -> None:
-        self._curve = curve
-        self._n_others = n_others
+        best = curve.best_rows / curve.seconds(curve.best_rows)
+        rate = max(RATE * best, 1 / curve.seconds(1))
+        self._pays = Pays(curve=curve, rate=rate, n_others=n_others)
         self._branches = branches
         self._vocabulary = vocabulary
         self._source = Source(source, vocabulary)
         self._aligner = Aligner(self._source.ids)
         self._index = SuffixIndex(prompt)
-        self._n_prompt = len(prompt)
         self._run = OLD  # tokens copied since the last edit
         self._gap: tuple[int, int] | None = None  # source and text position where an edit began
         self._breaks = Hazard(COPY_RUNS)
@@ -87,24 +71,17 @@ class CopyDrafter:
         self._first_lookups = first_of_lookup()
         self._pending: list[Guess] = []
         self._lookup_breaks = Hazard(LOOKUP_RUNS)
-        best = curve.best_rows / curve.seconds(curve.best_rows)
-        self._rate = max(RATE * best, 1 / curve.seconds(1))
 
     def propose(self, budget: int) -> Draft:
-        curve, n_others = self._curve, self._n_others
-        budget = min(budget, curve.max_rows - 1 - n_others)
+        budget = min(budget, self._pays.curve.max_rows - 1 - self._pays.n_others)
         if budget < 1:
             return EMPTY
-        copies, lookup = self._copies(budget), self._lookup(budget)
-        guesses = copies + lookup
+        sure = self._aligner.certain is not None and self._run >= SURE
+        copies = self._copies(budget)
+        lookup = [] if sure and copies else self._lookup(budget)
         self._pending = copies[:1] + lookup
-        if not guesses:
-            return EMPTY
-        if len(guesses) > 1:
-            return self._tree(guesses)
-        guess = guesses[0]
-        k = curve.best_draft(guess.survival, self._rate, n_others=n_others)
-        return Draft.chain(guess.tokens[:k], guess.origins[:k])
+        guesses = copies + lookup
+        return best_tree(guesses, self._pays, branches=self._branches) if guesses else EMPTY
 
     def observe(self, observation: Observation) -> None:
         tokens = observation.tokens
@@ -118,45 +95,6 @@ class CopyDrafter:
             if not n_copied:
                 self._written(tokens[done], len(self._index) - len(tokens) + done)
                 done += 1
-
-    def _tree(self, guesses: Sequence[Guess]) -> Draft:
-        """The likeliest tokens of several guesses, as many as pay."""
-        nodes: dict[tuple[int, int], int] = {}
-        chances: list[float] = []
-        origins: list[Origin] = []
-        n_branches = 0
-        for guess in sorted(guesses, key=lambda guess: -guess.survival.sum()):
-            node, n_known = ROOT, len(chances)
-            for token, chance, origin in zip(
-                guess.tokens, guess.survival.tolist(), guess.origins, strict=True
-            ):
-                edge = (node, token)
-                if chance < UNLIKELY or (edge not in nodes and n_branches == self._branches):
-                    break
-                node = nodes.setdefault(edge, len(nodes))
-                if node == len(chances):
-                    chances.append(chance)
-                    origins.append(origin)
-                elif guess.matched:  # a lookup is another witness of the same guess
-                    chances[node] = max(chances[node], chance)
-                else:  # positions exclude each other
-                    chances[node] += chance
-            n_branches += len(chances) > n_known
-        for node, (parent, _) in enumerate(nodes):
-            if parent != ROOT:
-                chances[node] = min(chances[node], chances[parent])
-        # No node is likelier than its parent, so the first nodes of this order are a tree.
-        order = sorted(range(len(chances)), key=lambda node: (-chances[node], node))
-        survival = np.array([chances[node] for node in order])
-        k = self._curve.best_draft(survival, self._rate, n_others=self._n_others)
-        kept = sorted(order[:k])
-        names = {ROOT: ROOT, **{node: i for i, node in enumerate(kept)}}
-        edges = list(nodes)
-        return Draft(
-            tuple(edges[node][1] for node in kept),
-            tuple(names[edges[node][0]] for node in kept),
-            tuple(origins[node] for node in kept),
-        )
 
     def _copies(self, budget: int) -> list[Guess]:
         """The source from the likeliest positions on; what they have in common first."""

@@ -85,7 +85,8 @@ def _join(
     while waiting and len(running) < n_together:
         job = waiting[0]
         reserved = sum(ROWS_PER_TOKEN * one.max_tokens for one in running.values())
-        if running and not shared.has_room(job.parts, reserved + ROWS_PER_TOKEN * job.max_tokens):
+        n_cells = reserved + ROWS_PER_TOKEN * job.max_tokens
+        if not shared.is_empty and not shared.has_room(job.parts, n_cells):
             return
         waiting.popleft()
         text, n_known = shared.open(job.parts)

@@ -1,0 +1,98 @@
+"""From guesses with probabilities to the draft that pays: which rows a pass should have.
+
+Knows probabilities and costs; nothing of where guesses come from.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from redraft_lookup.cost import CostCurve
+from redraft_lookup.draft import ROOT, Draft, Origin
+from redraft_lookup.hazard import Odds
+
+__all__ = ["Guess", "Pays", "best_tree"]
+
+UNLIKELY = 0.02  # no row is so cheap that a guess of this probability is worth it
+
+
+@dataclass(slots=True)
+class Guess:
+    """A chain of tokens and, for each length, the probability that all of it is right.
+
+    `first` learns whether the first token was; `matched` counts the tokens that a lookup matched.
+    """
+
+    tokens: Sequence[int]
+    origins: Sequence[Origin]
+    survival: npt.NDArray[np.float64]
+    first: Odds | None = None
+    matched: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pays:
+    """What makes a row worth while: T(rows), tokens per second on the whole, rows of others."""
+
+    curve: CostCurve
+    rate: float
+    n_others: int
+
+    def n_rows(self, chances: npt.NDArray[np.float64]) -> int:
+        """How many guesses of these falling probabilities to submit."""
+        return self.curve.best_draft(chances, self.rate, n_others=self.n_others)
+
+
+def best_tree(guesses: Sequence[Guess], pays: Pays, *, branches: int) -> Draft:
+    """The likeliest tokens of several guesses, on at most `branches` branches, as many as pay.
+
+    Where guesses begin alike their probabilities add up: positions to copy from exclude each
+    other. A lookup is another witness of the same guess, so there the larger figure counts.
+    """
+    if len(guesses) == 1:
+        k = pays.n_rows(guesses[0].survival)
+        return Draft.chain(guesses[0].tokens[:k], guesses[0].origins[:k])
+    nodes: dict[tuple[int, int], int] = {}
+    chances: list[float] = []
+    origins: list[Origin] = []
+    n_branches = 0
+    for guess in sorted(guesses, key=lambda guess: -guess.survival.sum()):
+        node, n_known = ROOT, len(chances)
+        chain = zip(guess.tokens, guess.survival.tolist(), guess.origins, strict=True)
+        for token, chance, origin in chain:
+            edge = (node, token)
+            if chance < UNLIKELY or (edge not in nodes and n_branches == branches):
+                break
+            node = nodes.setdefault(edge, len(nodes))
+            if node == len(chances):
+                chances.append(chance)
+                origins.append(origin)
+            else:
+                known = chances[node]
+                chances[node] = max(known, chance) if guess.matched else known + chance
+        n_branches += len(chances) > n_known
+    return _likeliest(list(nodes), chances, origins, pays)
+
+
+def _likeliest(
+    edges: Sequence[tuple[int, int]],
+    chances: Sequence[float],
+    origins: Sequence[Origin],
+    pays: Pays,
+) -> Draft:
+    """The part of a tree that pays. edges: (parent, token) of each node, parents first."""
+    capped: list[float] = []
+    for (parent, _), chance in zip(edges, chances, strict=True):
+        capped.append(chance if parent == ROOT else min(chance, capped[parent]))
+    # No node is likelier than its parent, so the first nodes of this order are a tree.
+    order = sorted(range(len(edges)), key=lambda node: (-capped[node], node))
+    k = pays.n_rows(np.array([capped[node] for node in order]))
+    kept = sorted(order[:k])
+    names = {ROOT: ROOT, **{node: i for i, node in enumerate(kept)}}
+    return Draft(
+        tuple(edges[node][1] for node in kept),
+        tuple(names[edges[node][0]] for node in kept),
+        tuple(origins[node] for node in kept),
+    )
