@@ -22,7 +22,7 @@ __all__ = ["Aligner"]
 
 Vector = npt.NDArray[np.float64]
 
-WINDOW = 4096  # source positions looked at, from BEHIND before the pointer on
+WINDOW = 2048  # source positions looked at, from BEHIND before the pointer on
 BEHIND = 256
 
 EDIT = 0.03  # a copied token is followed by an edit
@@ -43,12 +43,18 @@ class Aligner:
     """
 
     def __init__(self, source: Sequence[int], position: int = 0) -> None:
-        self.source: npt.NDArray[np.int64] = np.asarray(source, np.int64)
+        self.source: npt.NDArray[np.int32] = np.asarray(source, np.int32)
         self._frequency = Counter(source)
         self._certain: int | None = position
         self._low = 0  # source position of the vectors' first element
         self._window = self.source[:0]
         self._copy = self._insert = self._replace = np.zeros(0)
+        self._ahead: Vector | None = None  # what `_next` found, until something is written
+
+    def restart(self, source: npt.NDArray[np.int32]) -> None:
+        """Be certain of the start of `source`: the rest of the old one, in other words."""
+        self.source = source
+        self._certain = 0
 
     @property
     def certain(self) -> int | None:
@@ -65,6 +71,7 @@ class Aligner:
         """Take in one written token."""
         self._spread()
         copied = self._next() * (self._window == token)
+        self._ahead = None
         fresh = (self._frequency[token] + 0.5) / (len(self.source) + 500)
         inserted = fresh * (self._copy * EDIT * INSERT + self._insert * (1 - RESUME))
         replaced = fresh * (self._copy * EDIT * REPLACE + self._replace * (1 - RESUME))
@@ -87,6 +94,12 @@ class Aligner:
 
     def _next(self) -> Vector:
         """For each position of the window, how likely the next token is copied from there."""
+        if self._ahead is None:
+            self._ahead = self._landing() + self._copy * (1 - EDIT)
+        return self._ahead
+
+    def _landing(self) -> Vector:
+        """The part of it that does not simply go on copying."""
         resuming = self._insert * RESUME
         replacing = self._replace * RESUME
         skips = resuming + replacing * (1 - 2 * SLACK)
@@ -96,10 +109,10 @@ class Aligner:
         deleting[1:] = self._copy[:-1] * EDIT * DELETE
         starts = skips + deleting
         jump = JUMP * starts.sum() / len(starts)
-        landing: Vector = (1 - JUMP) * (
+        landed: Vector = (1 - JUMP) * (
             (1 - FAR_SHARE) * _near(starts) + FAR_SHARE * _far(starts)
         ) + jump
-        return self._copy * (1 - EDIT) + landing
+        return landed
 
     def _spread(self) -> None:
         """From certainty to vectors over a window around the pointer."""
@@ -111,7 +124,7 @@ class Aligner:
         self._window = np.append(self._window, -1)
         self._copy, self._insert, self._replace = np.zeros((3, size))
         self._copy[min(self._certain - self._low, size - 1)] = 1.0
-        self._certain = None
+        self._certain = self._ahead = None
 
     def _settle(self) -> None:
         """Back to certainty when one position holds nearly everything."""

@@ -28,7 +28,7 @@ from redraft_lookup.suffix import SuffixIndex
 
 __all__ = ["CopyDrafter"]
 
-N_CANDIDATES = 8
+N_CANDIDATES = 4
 SURE = 16  # the age of a run beside which no other guess is looked for
 OLD = 64  # the age of the run that a text starts with: edits seldom begin at once
 # What a second is worth, in tokens, as a share of the best rate the cost curve allows. Edits decode
@@ -167,6 +167,8 @@ class CopyDrafter:
             self._aligner.advance(n)
             for owner in _ended(self._source.owners[position : position + n + 1]):
                 owner.hits += 1
+            if self._source.is_short(position + n):
+                self._rewrite(self._source.offsets[position + n], self._source.substitutions)
         return n
 
     def _written(self, token: int, place: int) -> None:
@@ -231,7 +233,7 @@ class CopyDrafter:
         self, start: int, substitutions: Sequence[Substitution], *, untouched: int = 0
     ) -> None:
         self._source.rewrite(start, substitutions, untouched=untouched)
-        self._aligner = Aligner(self._source.ids)
+        self._aligner.restart(self._source.array)
 
     def _bytes(self, tokens: Sequence[int]) -> bytes:
         return b"".join(self._vocabulary.piece(token) for token in tokens)

@@ -6,12 +6,21 @@ are not those of a and those of b: the rewritten source is tokenised anew.
 """
 
 import re
+from array import array
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
 
 __all__ = ["Source", "Substitution", "Vocabulary", "learn"]
 
+AHEAD = 4096  # bytes that are rewritten at once: some twenty drafts
+MARGIN = 256  # tokens before the end of what was rewritten at which more of it is
+NEWLINE = ord("\n")
 MAX_LENGTH = 200  # bytes of a substitution: longer ones do not come back
 
 WORD = rb"[A-Za-z0-9_\x80-\xff]"
@@ -75,20 +84,27 @@ def learn(before: bytes, old: bytes, new: bytes, after: bytes) -> Substitution |
 
 
 class Source:
-    """The text to copy, from some byte on, with substitutions carried out.
+    """The text to copy, from some byte on, with substitutions carried out a good way ahead.
 
-    `ids` are its tokens. For each of them `offsets` has the byte of the original text where it
-    starts and `owners` the substitution it belongs to, or None.
+    `ids` and `array` are its tokens. For each of them `offsets` has the byte of the original text
+    where it starts and `owners` the substitution it belongs to, or None. The first `n_ahead` of
+    them were rewritten; what follows is the original, until the next `rewrite`.
     """
 
     def __init__(self, ids: Sequence[int], vocabulary: Vocabulary) -> None:
         self._vocabulary = vocabulary
         pieces = [vocabulary.piece(token) for token in ids]
         self.text = b"".join(pieces)
-        self.ids: list[int] = list(ids)
-        self.offsets = _offsets(pieces)
+        self._original = list(ids)
+        lengths = accumulate(map(len, pieces), initial=0)
+        self._starts = array("i", lengths)[: len(ids)]
+        self.ids = self._original
+        self.array: npt.NDArray[np.int32] = np.asarray(ids, np.int32)
+        self._original_array = self.array
+        self.offsets = self._starts
         self.owners: list[Substitution | None] = [None] * len(ids)
         self.substitutions: list[Substitution] = []
+        self.n_ahead = len(ids)
 
     def rewrite(
         self, start: int, substitutions: Sequence[Substitution], *, untouched: int = 0
@@ -98,11 +114,12 @@ class Source:
         What begins before byte `untouched` stays as it is.
         """
         self.substitutions = list(substitutions)
-        spans = self._spans(max(start, untouched))
+        rest = self._border(max(start, untouched) + AHEAD)
+        stop = self._starts[rest] if rest < len(self._starts) else len(self.text)
         parts: list[bytes] = []
         marks: list[tuple[int, int, Substitution | None]] = []  # new byte, old byte, owner
         new_end, old_end = 0, start
-        for first, last, owner in spans:
+        for first, last, owner in self._spans(max(start, untouched), stop):
             marks.append((new_end, old_end, None))
             parts += (self.text[old_end:first], owner.new)
             new_end += first - old_end
@@ -110,20 +127,41 @@ class Source:
             new_end += len(owner.new)
             old_end = last
         marks.append((new_end, old_end, None))
-        parts.append(self.text[old_end:])
-        self.ids = list(self._vocabulary.tokenize(b"".join(parts)))
-        self._locate(marks)
+        parts.append(self.text[old_end:stop])
+        ahead = list(self._vocabulary.tokenize(b"".join(parts)))
+        self.n_ahead = len(ahead)
+        offsets, owners = self._locate(ahead, marks)
+        self.ids = ahead + self._original[rest:]
+        self.array = np.concatenate((np.asarray(ahead, np.int32), self._original_array[rest:]))
+        self.offsets = offsets + self._starts[rest:]
+        self.owners = owners + [None] * (len(self._original) - rest)
+
+    def is_short(self, position: int) -> bool:
+        """Whether copying from `position` will soon leave what was rewritten."""
+        return (
+            bool(self.substitutions)
+            and position + MARGIN > self.n_ahead
+            and self.n_ahead < len(self.ids)
+            and position < len(self.ids)
+        )
+
+    def _border(self, byte: int) -> int:
+        """The first original token from `byte` on that begins a line; their number if none does."""
+        index = bisect_left(self._starts, byte)
+        while index < len(self._starts) and self.text[self._starts[index] - 1] != NEWLINE:
+            index += 1
+        return index
 
     def occurrence(self, substitution: Substitution, start: int) -> tuple[int, int] | None:
         """The first bytes [start, stop) left to substitute from byte `start` on."""
         found = substitution.pattern.search(self.text, start)
         return found.span() if found else None
 
-    def _spans(self, start: int) -> list[tuple[int, int, Substitution]]:
+    def _spans(self, start: int, stop: int) -> list[tuple[int, int, Substitution]]:
         found = [
             (match.start(), match.end(), substitution)
             for substitution in self.substitutions
-            for match in substitution.pattern.finditer(self.text, start)
+            for match in substitution.pattern.finditer(self.text, start, stop)
         ]
         found.sort(key=lambda span: (span[0], -span[1]))
         apart: list[tuple[int, int, Substitution]] = []
@@ -132,21 +170,24 @@ class Source:
                 apart.append(span)
         return apart
 
-    def _locate(self, marks: list[tuple[int, int, Substitution | None]]) -> None:
-        """Fill `offsets` and `owners` for the new `ids`."""
-        self.offsets, self.owners = [], []
-        position, mark = 0, 0
-        for token in self.ids:
-            end = position + len(self._vocabulary.piece(token))
-            while mark + 1 < len(marks) and marks[mark + 1][0] <= position:
-                mark += 1
-            new_byte, old_byte, owner = marks[mark]
-            self.offsets.append(old_byte if owner else old_byte + position - new_byte)
-            nearest = marks[mark + 1] if mark + 1 < len(marks) else None
-            if owner is None and nearest and nearest[2] and nearest[0] < end:
-                owner = nearest[2]
-            self.owners.append(owner)
-            position = end
+    def _locate(
+        self, ids: Sequence[int], marks: list[tuple[int, int, Substitution | None]]
+    ) -> tuple["array[int]", list[Substitution | None]]:
+        """The offsets and owners of rewritten `ids`."""
+        ends = np.cumsum([len(self._vocabulary.piece(token)) for token in ids])
+        starts = np.concatenate(([0], ends[:-1]))
+        new_bytes = np.array([new_byte for new_byte, _, _ in marks])
+        old_bytes = np.array([old_byte for _, old_byte, _ in marks])
+        moves = np.array([owner is None for _, _, owner in marks])
+        mark = np.searchsorted(new_bytes, starts, side="right") - 1
+        offsets = old_bytes[mark] + np.where(moves[mark], starts - new_bytes[mark], 0)
+        owners: list[Substitution | None] = [None] * len(ids)
+        for new_byte, _, owner in marks:
+            if owner is not None:
+                first = int(np.searchsorted(ends, new_byte, side="right"))
+                last = int(np.searchsorted(starts, new_byte + len(owner.new), side="left"))
+                owners[first:last] = [owner] * (last - first)
+        return array("i", offsets.astype(np.int32).tobytes()), owners
 
 
 def _is_word(byte: bytes) -> bool:
@@ -161,11 +202,3 @@ def _tail(data: bytes) -> bytes:
 def _head(data: bytes) -> bytes:
     found = re.match(rb"(?:" + WORD + rb")+", data[:MAX_LENGTH])
     return found[0] if found else b""
-
-
-def _offsets(pieces: Sequence[bytes]) -> list[int]:
-    offsets, position = [], 0
-    for piece in pieces:
-        offsets.append(position)
-        position += len(piece)
-    return offsets

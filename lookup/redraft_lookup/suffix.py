@@ -37,6 +37,11 @@ class SuffixIndex:
 
     def extend(self, tokens: Sequence[int]) -> None:
         """Add tokens at the end. Amortised constant time each."""
+        size = len(self._latest)
+        while size < 2 * (len(self.tokens) + len(tokens)):
+            size *= 2
+        if size > len(self._latest):
+            self._resize(size)
         for token in tokens:
             place = len(self.tokens)
             self.tokens.append(token)
@@ -45,8 +50,6 @@ class SuffixIndex:
             # that the text's own end is never its match.
             if place >= KEY:
                 self._link(place)
-        while len(self._latest) < 2 * len(self.tokens):
-            self._grow()
 
     def longest(self) -> Match | None:
         """The longest match of the text's end; the latest place among equals."""
@@ -82,7 +85,7 @@ class SuffixIndex:
         self._previous[place] = self._latest[slot]
         self._latest[slot] = place
 
-    def _grow(self) -> None:
-        self._latest = array("i", bytes(8 * len(self._latest)))
+    def _resize(self, size: int) -> None:
+        self._latest = array("i", bytes(4 * size))
         for place in range(KEY, len(self.tokens)):
             self._link(place)
