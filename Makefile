@@ -6,7 +6,7 @@ PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test setup models lint format build clean
+.PHONY: help demo test setup models lint format picture build clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
@@ -34,6 +34,9 @@ lint: setup ## check style, types and import layers
 format: setup ## format the code and fix what can be fixed
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
+
+picture: setup ## draw docs/edit.svg, the picture in the README, from a run of the demo
+	$(BIN)/python docs/picture.py
 
 build: setup ## build the wheel and the sdist into dist/
 	$(BIN)/python -m build --no-isolation
