@@ -17,7 +17,7 @@ from typing import Any, Final, TypeAlias, get_args
 import platformdirs
 
 from redraft.errors import InputError
-from redraft.messages import DecodeOptions, Strategy
+from redraft.messages import DecodeOptions, Exactness, Strategy
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -35,10 +35,15 @@ class Settings:
     """One value for each key, whatever its source. Times in seconds."""
 
     model: str | None = None  # a registry name or a path; None: the default model
+    draft_model: str | None = None  # as `model`: guesses for strategies that draft with one
     strategy: Strategy = "copy"
+    exactness: Exactness = "fast"
     max_tokens: int | None = None  # None: sized from the target
     timeout: float | None = None
     temperature: float = 0.0
+    top_k: int = 0  # 0: no cut
+    top_p: float = 1.0
+    min_p: float = 0.0
     seed: int = 0
     n_ctx: int | None = None  # None: sized to the request, up to the model's trained length
     threads: int | None = None  # None: the engine's choice
@@ -47,8 +52,12 @@ class Settings:
     def decode_options(self) -> DecodeOptions:
         return DecodeOptions(
             strategy=self.strategy,
+            exactness=self.exactness,
             max_tokens=self.max_tokens,
             temperature=self.temperature,
+            top_k=self.top_k,
+            top_p=self.top_p,
+            min_p=self.min_p,
             seed=self.seed,
             timeout_s=self.timeout,
         )
@@ -122,11 +131,13 @@ def _text(value: object) -> str:
     return value
 
 
-def _strategy(value: object) -> str:
-    names = get_args(Strategy)
-    if value not in names:
-        raise ValueError(f"one of {', '.join(names)}")
-    return str(value)
+def _one_of(names: tuple[str, ...]) -> _Check:
+    def check(value: object) -> str:
+        if value not in names:
+            raise ValueError(f"one of {', '.join(names)}")
+        return str(value)
+
+    return check
 
 
 def _whole(minimum: int) -> _Check:
@@ -150,12 +161,19 @@ def _number(value: object, what: str, fits: Callable[[float], bool]) -> float:
     return number
 
 
+_MODELS: Final = ("model", "draft_model")
+
 _CHECKS: Final[Mapping[str, _Check]] = {
     "model": _text,
-    "strategy": _strategy,
+    "draft_model": _text,
+    "strategy": _one_of(get_args(Strategy)),
+    "exactness": _one_of(get_args(Exactness)),
     "max_tokens": _whole(1),
     "timeout": lambda value: _number(value, "a number of seconds above 0", lambda n: n > 0),
     "temperature": lambda value: _number(value, "a number of at least 0", lambda n: n >= 0),
+    "top_k": _whole(0),
+    "top_p": lambda value: _number(value, "a number above 0, up to 1", lambda n: 0 < n <= 1),
+    "min_p": lambda value: _number(value, "a number from 0 to 1", lambda n: 0 <= n <= 1),
     "seed": _whole(0),
     "n_ctx": _whole(1),
     "threads": _whole(1),
@@ -229,6 +247,6 @@ def _file(path: Path) -> dict[str, object]:
 
 def _from_file(key: str, value: object, path: Path) -> object:
     checked = _checked(key, value, f"{path}: {key}")
-    if key == "model" and isinstance(checked, str) and ("/" in checked or ".gguf" in checked):
+    if key in _MODELS and isinstance(checked, str) and ("/" in checked or ".gguf" in checked):
         return str(path.parent / Path(checked).expanduser())  # relative to the file that says so
     return checked

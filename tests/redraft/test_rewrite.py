@@ -1,6 +1,7 @@
 """The use case against a scripted model: real cases by table, then laws under random replies."""
 
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -218,3 +219,16 @@ def test_what_was_left_out_of_the_prompt_reaches_the_user():
         outcome = rewrite(request, Scripted(replies=[reply + "```"], n_ctx=6000), DecodeOptions())
         assert isinstance(outcome, kind)
         assert "lines 1 to" in outcome.notes[0]
+
+
+@pytest.mark.parametrize("reply", [LONG.replace("def f", "def g"), LONG, ""])
+def test_what_the_model_notes_reaches_the_user_and_the_completion_whoever_asks(reply):
+    class Noting(Scripted):
+        def complete(self, prompt, *args, **kwargs):
+            return replace(super().complete(prompt, *args, **kwargs), notes=("decoded plainly",))
+
+    seen = []
+    model = Noting(replies=[reply + "\n```"])
+    outcome = rewrite(long_request(), model, DecodeOptions(), on_completion=seen.append)
+    assert outcome.notes == ("decoded plainly",)
+    assert [completion.text for completion in seen] == [reply]

@@ -73,12 +73,17 @@ def test_the_nearest_project_file_counts(
         pytest.param("timeout = true", "timeout must be a number of seconds above 0"),
         pytest.param("temperature = -1", "temperature must be a number of at least 0, not -1"),
         pytest.param("temperature = []", "temperature must be a number of at least 0, not []"),
-        pytest.param("strategy = 'fast'", "strategy must be one of plain, lookup, copy, not"),
-        pytest.param("strategy = []", "strategy must be one of plain, lookup, copy, not"),
+        pytest.param("strategy = 'fast'", "strategy must be one of plain, lookup, copy, jacobi"),
+        pytest.param("strategy = []", "strategy must be one of plain, lookup, copy, jacobi"),
+        pytest.param("exactness = 'exact'", "exactness must be one of fast, invariant, not"),
+        pytest.param("top_k = -1", "top_k must be a whole number of at least 0, not -1"),
+        pytest.param("top_p = 0", "top_p must be a number above 0, up to 1, not 0"),
+        pytest.param("min_p = 1.5", "min_p must be a number from 0 to 1, not 1.5"),
+        pytest.param("draft_model = ''", "draft_model must be a name or a path, not ''"),
         pytest.param("model = ''", "model must be a name or a path, not ''"),
         pytest.param("model = 7", "model must be a name or a path, not 7"),
         pytest.param("max_token = 7", "unknown key 'max_token': did you mean max_tokens?"),
-        pytest.param("colour = 7", "unknown key 'colour': the keys are model, strategy"),
+        pytest.param("colour = 7", "unknown key 'colour': the keys are model, draft_model"),
         pytest.param("seed =", "is not valid TOML"),
     ],
 )
@@ -141,12 +146,16 @@ def test_an_unreadable_settings_file_is_an_error_not_a_default(project: Path) ->
 def test_a_model_path_in_a_file_counts_from_that_file(
     project: Path, model: str, meant: str
 ) -> None:
-    (project / "redraft.toml").write_text(f"model = {model!r}")
-    assert load(project, {}, {}).model == meant.format(project=project, home=Path.home())
+    (project / "redraft.toml").write_text(f"model = {model!r}\ndraft_model = {model!r}")
+    loaded, meant = load(project, {}, {}), meant.format(project=project, home=Path.home())
+    assert (loaded.model, loaded.draft_model) == (meant, meant)
 
 
 def test_settings_become_decode_options(project: Path) -> None:
     flags = {"strategy": "lookup", "max_tokens": "7", "timeout": "1.5", "temperature": "0.5"}
-    options = load(project, {**flags, "seed": "3"}, {}).decode_options
+    flags |= {"seed": "3", "top_k": "40", "top_p": "0.9", "min_p": "0.05"}
+    options = load(project, flags | {"exactness": "invariant"}, {}).decode_options
     assert (options.strategy, options.max_tokens, options.timeout_s) == ("lookup", 7, 1.5)
     assert (options.temperature, options.seed) == (0.5, 3)
+    assert (options.top_k, options.top_p, options.min_p) == (40, 0.9, 0.05)
+    assert options.exactness == "invariant"

@@ -11,16 +11,24 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from redraft import files
+from redraft import files, trace
 from redraft.cli import options, place, show
 from redraft.diff import unified
 from redraft.errors import InputError
 from redraft.files import Document
-from redraft.messages import EditRequest, Outcome, Refused, Rewritten, Unchanged
+from redraft.messages import Completion, EditRequest, Outcome, Refused, Rewritten, Unchanged
 from redraft.rewrite import rewrite
 from redraft.syntax import LANGUAGES, language_of
 
-__all__ = ["add_parser", "handler"]
+__all__ = [
+    "Job",
+    "add_parser",
+    "add_place_flags",
+    "check_writable",
+    "handler",
+    "read",
+    "write_page",
+]
 
 STDIN: Final = "-"
 
@@ -54,8 +62,7 @@ def add_parser(subparsers: options.Subparsers) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    add("place", metavar="FILE[::NAME|:RANGE]", help="what to edit; - reads standard input")
-    add("instruction", help="what to change, in your own words")
+    add_place_flags(parser)
     result = parser.add_mutually_exclusive_group()
     result.add_argument(
         "--write", action="store_true", help="write the file; with -, print the whole new text"
@@ -64,14 +71,24 @@ def add_parser(subparsers: options.Subparsers) -> None:
         "--check", action="store_true", help="exit with 1 where the edit would change the file"
     )
     add("--json", action="store_true", help="print one JSON object instead of the diff")
-    add("--lang", metavar="NAME", help="the language, where the file's name does not tell it")
-    add("--stdin-path", metavar="FILE", help="what - stands for, a part of it too: a.py::total")
+    add("--trace", metavar="OUT.html", type=Path, help="a page that shows where tokens came from")
     options.add_model_flags(parser)
     parser.set_defaults(handler=handler)
 
 
+def add_place_flags(parser: argparse.ArgumentParser) -> None:
+    """Add what says which text is edited, and how."""
+    add = parser.add_argument
+    add("place", metavar="FILE[::NAME|:RANGE]", help="what to edit; - reads standard input")
+    add("instruction", help="what to change, in your own words")
+    add("--lang", metavar="NAME", help="the language, where the file's name does not tell it")
+    add("--stdin-path", metavar="FILE", help="what - stands for, a part of it too: a.py::total")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Job:
+class Job:
+    """An edit to make, and the document it is about."""
+
     request: EditRequest
     document: Document
     is_stdin: bool
@@ -79,13 +96,25 @@ class _Job:
 
 def handler(args: argparse.Namespace) -> int:
     """Read, ask the model, write if told to, print."""
-    _check(args)
-    job = _read(args)
+    if args.place == STDIN and args.write and args.json:
+        raise InputError("with -, --write and --json both print: give only one of them")
+    job = read(args)
     chosen = options.load(args, job.document.path.parent)
     if args.write and not job.is_stdin:
-        _check_writable(job.document.path)
+        check_writable(job.document.path)
+    if args.trace:
+        check_writable(args.trace)
+    seen: list[Completion] = []
     with options.open_model(chosen) as model, show.progress() as on_progress:
-        outcome = rewrite(job.request, model, chosen.decode_options, on_progress=on_progress)
+        outcome = rewrite(
+            job.request,
+            model,
+            chosen.decode_options,
+            on_progress=on_progress,
+            on_completion=seen.append,
+        )
+    if args.trace and seen:
+        write_page(args.trace, seen[-1], job.request)
     if isinstance(outcome, Rewritten) and args.write and not job.is_stdin:
         old, new = job.document, replace(job.document, text=outcome.new_text)
         files.write_atomic(old.path, new.encode(), expected=old.encode())
@@ -111,8 +140,6 @@ def _check(args: argparse.Namespace) -> None:
         raise InputError("the instruction is not valid text in this terminal's encoding")
     if args.stdin_path and args.place != STDIN:
         raise InputError("--stdin-path goes with - only: the path of a file is known")
-    if args.place == STDIN and args.write and args.json:
-        raise InputError("with -, --write and --json both print: give only one of them")
 
 
 def _shown(argument: str) -> str:
@@ -120,8 +147,9 @@ def _shown(argument: str) -> str:
     return argument.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
-def _read(args: argparse.Namespace) -> _Job:
-    """The request and the document it is about, with every mistake in them found."""
+def read(args: argparse.Namespace) -> Job:
+    """The request and the document it is about. Raises InputError for every mistake in them."""
+    _check(args)
     is_stdin = args.place == STDIN
     where = place.parse(args.stdin_path or args.place, os.path.lexists)
     path = where.path
@@ -136,18 +164,26 @@ def _read(args: argparse.Namespace) -> _Job:
         instruction=args.instruction,
         language=language,
     )
-    return _Job(request=request, document=document, is_stdin=is_stdin)
+    return Job(request=request, document=document, is_stdin=is_stdin)
 
 
-def _check_writable(path: Path) -> None:
-    """Find out before the model has worked, not after."""
+def write_page(path: Path, completion: Completion, request: EditRequest) -> None:
+    """Write the page that shows how `completion` came about. Raises OSError."""
+    page = trace.page(completion, title=request.path, instruction=request.instruction)
+    path.write_text(page, encoding="utf-8")
+
+
+def check_writable(path: Path) -> None:
+    """Find out before the model has worked, not after. Raises InputError."""
     target = Path(os.path.realpath(path))
+    if not target.parent.is_dir():
+        raise InputError(f"cannot write {path}: there is no folder {target.parent}")
     for needed in (target, target.parent):
-        if not os.access(needed, os.W_OK):
+        if needed.exists() and not os.access(needed, os.W_OK):
             raise InputError(f"cannot write {path}: no permission to change {needed}")
 
 
-def _print(outcome: Outcome, job: _Job, args: argparse.Namespace) -> None:
+def _print(outcome: Outcome, job: Job, args: argparse.Namespace) -> None:
     """The result on stdout, and what there is to say about it on stderr."""
     request = job.request
     new_text = outcome.new_text if isinstance(outcome, Rewritten) else request.text

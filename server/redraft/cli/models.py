@@ -27,11 +27,12 @@ _VERBS: Final = {
     "fetch": "get a model and print its path; an interrupted fetch goes on where it stopped",
     "path": "print the path of the file a name means; exit code 2 where it is not here",
     "verify": "read a model's whole file again and check its sha256",
+    "draft": "make a small copy of a model that is here, for --draft-model, and print its path",
     "remove": "delete a model from redraft's own folder; other programs' files stay",
 }
 
 # Deleting what a setting names would surprise: removal wants names.
-_COUNTS: Final = {"fetch": "*", "path": "?", "verify": "*", "remove": "+"}
+_COUNTS: Final = {"fetch": "*", "path": "?", "verify": "*", "draft": "?", "remove": "+"}
 
 _EPILOG: Final = (
     "Without NAME: the model that is set (REDRAFT_MODEL, redraft.toml), or else the default. "
@@ -43,13 +44,24 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     """Add the `models` command."""
     parser = subparsers.add_parser("models", help="list, fetch, find, verify and remove models")
     verbs = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    handlers = {"list": _list, "fetch": _fetch, "path": _path, "verify": _verify, "remove": _remove}
+    handlers = {
+        "list": _list,
+        "fetch": _fetch,
+        "path": _path,
+        "verify": _verify,
+        "draft": _draft,
+        "remove": _remove,
+    }
     for name, text in _VERBS.items():
         verb = verbs.add_parser(name, help=text, description=f"{text}.", epilog=_EPILOG)
         if name == "list":
             verb.add_argument("--json", action="store_true", help="print one JSON object")
         else:
             verb.add_argument("names", metavar="NAME", nargs=_COUNTS[name])
+        if name == "draft":
+            verb.add_argument(
+                "--kind", default="Q2_K", help="bits of the copy: Q2_K, the default, or Q3_K_S..."
+            )
         verb.set_defaults(handler=handlers[name])
 
 
@@ -104,6 +116,18 @@ def _path(args: argparse.Namespace) -> int:
 def _verify(args: argparse.Namespace) -> int:
     for model in _named(args):
         print(f"{models.verify(model, Places.of_user())}: sha256 is right")
+    return 0
+
+
+def _draft(args: argparse.Namespace) -> int:
+    from redraft.engine.quantize import requantise  # loads the native library
+
+    source = models.resolve(args.names or _set())
+    target = Places.of_user().models / f"{source.stem}.draft-{args.kind}.gguf"
+    if not target.exists():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        requantise(source, target, args.kind)
+    print(target)
     return 0
 
 

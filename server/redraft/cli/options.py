@@ -7,23 +7,28 @@ import argparse
 import os
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TypeAlias
+from typing import TypeAlias, get_args
 
 from redraft import models, settings
-from redraft.messages import Model
+from redraft.messages import Model, Strategy
 from redraft.settings import Settings
 
-__all__ = ["Subparsers", "add_model_flags", "load", "open_model"]
+__all__ = ["Subparsers", "add_flag", "add_model_flags", "load", "open_model"]
 
 # argparse has no public name for what add_subparsers returns.
 Subparsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001
 
 _FLAGS = {
     "model": ("NAME|PATH", "a model of `redraft models list`, or a GGUF file"),
-    "strategy": ("NAME", "how to decode: plain, lookup or copy (the default)"),
+    "draft_model": ("NAME|PATH", "a small one that guesses; `redraft models draft` makes one"),
+    "strategy": ("NAME", f"how to guess ahead: {', '.join(get_args(Strategy))}"),
+    "exactness": ("LEVEL", "fast, or invariant: the same text to the bit, whatever was guessed"),
     "max_tokens": ("N", "refuse an answer longer than this; sized from the target by default"),
     "timeout": ("SECONDS", "give up after this long; no limit by default"),
     "temperature": ("T", "0, the default, always takes the likeliest token"),
+    "top_k": ("K", "draw from the K likeliest tokens only; 0, the default, from all"),
+    "top_p": ("P", "draw from the likeliest tokens that add up to P; 1, the default, from all"),
+    "min_p": ("P", "leave out tokens less than P times as likely as the likeliest; 0 by default"),
     "seed": ("N", "seed of the sampling at a temperature above 0"),
     "n_ctx": ("N", "the longest prompt and answer together, in tokens"),
     "threads": ("N", "CPU threads"),
@@ -36,10 +41,19 @@ def add_model_flags(parser: argparse.ArgumentParser) -> None:
         "model and decoding",
         "Each is also a REDRAFT_* variable (REDRAFT_MAX_TOKENS) and a key (max_tokens) of the\n"
         "nearest redraft.toml, of [tool.redraft] in pyproject.toml, and of your own settings file\n"
-        "(`redraft doctor` shows where that is).",
+        "(`redraft doctor` shows where that is).\n"
+        "Strategies change the speed only: copy (the default) drafts from the text being edited,\n"
+        "lookup repeats n-grams, jacobi and lookahead guess in parallel, draft asks the draft\n"
+        "model, lookup+draft does where copying finds nothing, auto goes by what was accepted.",
     )
-    for key, (metavar, text) in _FLAGS.items():
-        group.add_argument(f"--{key.replace('_', '-')}", metavar=metavar, help=text)
+    for key in _FLAGS:
+        add_flag(group, key)
+
+
+def add_flag(parser: argparse._ActionsContainer, key: str) -> None:
+    """Add the flag for one key of `Settings`."""
+    metavar, text = _FLAGS[key]
+    parser.add_argument(f"--{key.replace('_', '-')}", metavar=metavar, help=text)
 
 
 def load(args: argparse.Namespace, folder: Path) -> Settings:
@@ -53,4 +67,5 @@ def open_model(chosen: Settings) -> AbstractContextManager[Model]:
     from redraft.engine import Engine  # loads the native library: not for `redraft --help`
 
     path = models.resolve(chosen.model)
-    return Engine.open(path, n_ctx=chosen.n_ctx, n_threads=chosen.threads)
+    draft = models.resolve(chosen.draft_model) if chosen.draft_model else None
+    return Engine.open(path, n_ctx=chosen.n_ctx, n_threads=chosen.threads, draft=draft)

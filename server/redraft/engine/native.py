@@ -8,7 +8,7 @@ import ctypes
 import logging
 import os
 from collections import deque
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -85,6 +85,7 @@ class ModelFile:
         self.vocab = llama.llama_model_get_vocab(handle)
         self.n_vocab: int = llama.llama_vocab_n_tokens(self.vocab)
         self.n_ctx_train: int = llama.llama_model_n_ctx_train(handle)
+        self._pieces: dict[int, bytes] = {}
 
     @property
     def can_roll_back(self) -> bool:
@@ -107,9 +108,13 @@ class ModelFile:
             raise EngineError(f"llama.cpp could not tokenise {len(data)} bytes of text")
         return list(ids[:n])
 
-    @cache  # noqa: B019 - lives as long as the model, one entry a token
     def piece(self, token: int) -> bytes:
         """The bytes a token stands for; a control token's own name."""
+        if token not in self._pieces:
+            self._pieces[token] = self._piece(token)
+        return self._pieces[token]
+
+    def _piece(self, token: int) -> bytes:
         room = 64
         while True:
             buffer = ctypes.create_string_buffer(room)

@@ -1,0 +1,127 @@
+"""The engine under test: it also knows the rules of others, and shows what a benchmark needs.
+
+Strategies have the product's names, the peers' (`ngram-simple`, `ngram-map-k`, `ngram-mod`), or
+either with a cap on the draft length: `copy@7`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Final, cast, get_args
+
+from redraft.engine import Engine
+from redraft.engine.native import ModelFile
+from redraft.engine.second import SecondModel
+from redraft.engine.strategies import Strategies, Task, class_curve, class_rows
+from redraft.errors import InputError
+from redraft.messages import Completion, DecodeOptions, Exactness, Prompt, Strategy
+from redraft_lookup import CostCurve, Draft, Drafter, Observation
+from redraft_lookup.peers import NgramMapK, NgramMod, NgramSimple
+
+__all__ = ["PEERS", "Subject", "answer", "first_difference", "strategies"]
+
+PEERS: Final[Mapping[str, Callable[[Sequence[int]], Drafter]]] = {
+    "ngram-simple": NgramSimple,
+    "ngram-map-k": NgramMapK,
+    "ngram-mod": NgramMod,
+}
+
+
+def strategies(names: str) -> tuple[str, ...]:
+    """The names in a list with commas, plain among them. Raises InputError for an unknown one."""
+    found = [name.strip() for name in names.split(",") if name.strip()]
+    known = (*get_args(Strategy), *PEERS)
+    for name in found:
+        base, at, cap = name.partition("@")
+        if base not in known or (at and not (cap.isdecimal() and int(cap) > 0)):
+            raise InputError(
+                f"no strategy {name!r}: it is one of {', '.join(known)}, or one of them with the"
+                " longest draft it may make, as in copy@7"
+            )
+    return tuple(dict.fromkeys(["plain", *found]))
+
+
+class Subject(Engine):
+    """The product's engine, opened with `Subject.load`."""
+
+    def __init__(
+        self, file: ModelFile, *, n_ctx: int, n_threads: int, second: SecondModel | None = None
+    ) -> None:
+        super().__init__(file, n_ctx=n_ctx, n_threads=n_threads, second=second)
+        self._strategies = _WithPeers(file, second)
+
+    @staticmethod
+    def load(
+        path: Path,
+        *,
+        n_ctx: int | None = None,
+        n_threads: int | None = None,
+        draft: Path | None = None,
+    ) -> "Subject":
+        """As `Engine.open`."""
+        opened = Subject.open(path, n_ctx=n_ctx, n_threads=n_threads, draft=draft)
+        return cast(Subject, opened)
+
+    @property
+    def n_threads(self) -> int:
+        return self._n_threads
+
+    @property
+    def path(self) -> Path:
+        return self._file.path
+
+    def ids(self, text: str) -> list[int]:
+        """The tokens of `text` on its own."""
+        return self._file.tokenize(text)
+
+    def curve(self, n_tokens: int, exactness: Exactness) -> CostCurve:
+        """What a pass costs behind `n_tokens` of context at this exactness, as drafters see it."""
+        known = self._costs.get(n_tokens) or self.measure(n_tokens)
+        return class_curve(known, class_rows(known) if exactness == "invariant" else ())
+
+    def decode(
+        self, prompt: Prompt, strategy: str, exactness: Exactness, *, max_tokens: int
+    ) -> Completion:
+        """Decode greedily. Raises ModelError where the strategy needs a draft model."""
+        options = DecodeOptions(strategy=cast(Strategy, strategy), exactness=exactness)
+        return self.complete(prompt, options, max_tokens=max_tokens)
+
+    def warm_up(self, prompt: Prompt, exactness: Exactness) -> int:
+        """Fill the cache with `prompt` and calibrate behind it; how many tokens it has."""
+        return self.decode(prompt, "copy", exactness, max_tokens=2).stats.prompt_tokens
+
+
+def answer(completion: Completion) -> tuple[int, ...]:
+    """The tokens of a completion, up to the one that completed a stop string."""
+    tokens = [token for one in completion.passes for token in one.tokens]
+    return tuple(tokens[: completion.stats.output_tokens])
+
+
+class _WithPeers(Strategies):
+    def drafter(self, name: str, task: Task) -> Drafter:
+        base, _, cap = name.partition("@")
+        peer = PEERS.get(base)
+        made = peer(task.tokens) if peer else super().drafter(cast(Strategy, base), task)
+        return _Capped(made, int(cap)) if cap else made
+
+
+class _Capped:
+    """A drafter whose drafts have `cap` tokens at most."""
+
+    def __init__(self, drafter: Drafter, cap: int) -> None:
+        self._drafter = drafter
+        self._cap = cap
+        self.wants_predictions = drafter.wants_predictions
+
+    def propose(self, budget: int) -> Draft:
+        return self._drafter.propose(min(budget, self._cap))
+
+    def observe(self, observation: Observation) -> None:
+        self._drafter.observe(observation)
+
+
+def first_difference(one: Sequence[int], other: Sequence[int]) -> int | None:
+    """Where two answers part; None where they are equal."""
+    if tuple(one) == tuple(other):
+        return None
+    pairs = zip(one, other, strict=False)
+    return next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))

@@ -1,0 +1,63 @@
+"""`redraft trace`: make an edit, leave the file alone, and show where each token came from."""
+
+import argparse
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+
+from redraft import trace
+from redraft.cli import edit, options, show
+from redraft.errors import RedraftError
+from redraft.messages import Completion, Refused
+from redraft.rewrite import rewrite
+
+__all__ = ["add_parser", "handler"]
+
+_EPILOG: Final = """\
+What can be edited is told as `redraft edit --help` says. The file is never written.
+exit codes: 0 the model answered, whatever became of it; 2 it was not asked, or failed.
+"""
+
+
+def add_parser(subparsers: options.Subparsers) -> None:
+    """Add the verb `trace`."""
+    parser = subparsers.add_parser(
+        "trace",
+        help="show which tokens of an edit were copied, and in which passes",
+        description="Make an edit and show its answer: tokens that were copied, learned, drafted"
+        " from elsewhere or decoded afresh in colours of their own, and where each pass begins.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    edit.add_place_flags(parser)
+    parser.add_argument("--html", metavar="OUT", type=Path, help="write a page instead of printing")
+    options.add_model_flags(parser)
+    parser.set_defaults(handler=handler)
+
+
+def handler(args: argparse.Namespace) -> int:
+    """Ask the model and show how it answered."""
+    job = edit.read(args)
+    chosen = options.load(args, job.document.path.parent)
+    if args.html:
+        edit.check_writable(args.html)
+    seen: list[Completion] = []
+    with options.open_model(chosen) as model, show.progress() as on_progress:
+        outcome = rewrite(
+            job.request,
+            model,
+            chosen.decode_options,
+            on_progress=on_progress,
+            on_completion=seen.append,
+        )
+    if isinstance(outcome, Refused):
+        if not seen:
+            raise RedraftError(outcome.message)
+        show.say(f"no edit would come of this: {outcome.message}")
+    if args.html:
+        edit.write_page(args.html, seen[-1], job.request)
+        print(trace.totals(seen[-1]))
+    else:
+        Console(highlight=False).print(trace.terminal(seen[-1]), end="", soft_wrap=True)
+    return 0

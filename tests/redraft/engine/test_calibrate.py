@@ -1,0 +1,173 @@
+"""Measurements are well-formed, leave the cache as it was, and outlive a process or a bad disk."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from redraft.engine.calibrate import ROWS, CostBook, Measurement, depth_bucket, measure
+from redraft.engine.native import Context
+from redraft.engine.strategies import class_curve, class_rows
+
+
+def measured(depth: int = 500) -> Measurement:
+    return Measurement(depth=depth, rows=(1, 2, 4), seconds=(1.0, 1.5, 2.0), classes=(0, 1, 1))
+
+
+def book(folder: Path, model: Path, *, n_threads: int = 2) -> CostBook:
+    return CostBook(folder, model, n_threads=n_threads)
+
+
+class TestMeasure:
+    def test_rows_times_and_classes_fit_together(self, make_context: Callable[..., Context]):
+        context = make_context()
+        context.run([1, 2, 3], [0, 1, 2], [(0,)] * 3, n_outputs=0)
+        found = measure(context, [4, 5], max_rows=128)
+        assert found.depth == 3
+        assert found.rows == ROWS[: len(found.rows)]
+        assert found.rows[-1] >= 64
+        assert min(found.seconds) > 0
+        for i, first in enumerate(found.classes):
+            assert first <= i
+            assert found.classes[first] == first, "a class is named after its first member"
+        assert found.curve.max_rows == found.rows[-1]
+
+    def test_no_more_rows_than_asked_for(self, make_context: Callable[..., Context]):
+        assert measure(make_context(), [4], max_rows=8).rows == (1, 2, 4, 8)
+
+    def test_the_cache_is_left_as_it_was(self, make_context: Callable[..., Context]):
+        contexts = make_context(), make_context()
+        for context in contexts:
+            context.run([1, 2, 3], [0, 1, 2], [(0,)] * 3, n_outputs=0)
+        measure(contexts[0], [4, 5], max_rows=16)
+        assert contexts[0].n_past() == 3
+        answers = [c.run([7, 8], [3, 4], [(0,)] * 2, n_outputs=2).copy() for c in contexts]
+        assert np.array_equal(*answers)
+
+
+@pytest.mark.parametrize(
+    ("depth", "bucket"),
+    [(0, 1024), (1, 1024), (1024, 1024), (1025, 2048), (2048, 2048), (5000, 8192)],
+)
+def test_depths_that_share_a_measurement(depth: int, bucket: int):
+    assert depth_bucket(depth) == bucket
+
+
+class TestCostBook:
+    def test_what_is_put_is_there_for_the_next_process(self, tmp_path: Path, tiny_path: Path):
+        one = book(tmp_path / "new", tiny_path)
+        assert one.get(10) is None
+        one.put(measured(500))
+        one.put(measured(3000))
+        other = book(tmp_path / "new", tiny_path)
+        assert other.get(10) == measured(500)
+        assert other.get(4000) == measured(3000)
+        assert other.get(5000) is None
+
+    def test_another_number_of_threads_is_another_book(self, tmp_path: Path, tiny_path: Path):
+        book(tmp_path, tiny_path).put(measured())
+        assert book(tmp_path, tiny_path, n_threads=3).get(10) is None
+
+    def test_another_model_is_another_book(
+        self, tmp_path: Path, tiny_path: Path, recurrent_path: Path
+    ):
+        book(tmp_path, tiny_path).put(measured())
+        assert book(tmp_path, recurrent_path).get(10) is None
+
+    def damage(self, tmp_path: Path, tiny_path: Path, content: bytes) -> CostBook:
+        book(tmp_path, tiny_path).put(measured())
+        [path] = tmp_path.iterdir()
+        path.write_bytes(content)
+        return book(tmp_path, tiny_path)
+
+    @pytest.mark.parametrize(
+        "content",
+        [
+            pytest.param(b"", id="empty"),
+            pytest.param(b'{"1024": {"dep', id="cut"),
+            pytest.param(b"\xff\xfe", id="no text"),
+            pytest.param(b"[]", id="a list"),
+            pytest.param(b'{"1024": 5}', id="a number for a measurement"),
+            pytest.param(b'{"deep": {}}', id="no depth"),
+            pytest.param(b'{"1024": {"depth": 5}}', id="no rows"),
+        ],
+    )
+    def test_a_damaged_file_is_measured_anew(self, content, tmp_path: Path, tiny_path: Path):
+        again = self.damage(tmp_path, tiny_path, content)
+        assert again.get(10) is None
+        again.put(measured())
+        assert book(tmp_path, tiny_path).get(10) == measured()
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            pytest.param({"rows": []}, id="no row counts"),
+            pytest.param({"rows": [2, 4, 8]}, id="not from one row on"),
+            pytest.param({"rows": [1, 4, 2]}, id="not ascending"),
+            pytest.param({"rows": ["a", "b", "c"]}, id="words"),
+            pytest.param({"seconds": [1, 0, 2]}, id="no time"),
+            pytest.param({"seconds": [1, float("nan"), 2]}, id="not a number"),
+            pytest.param({"seconds": [1, 2]}, id="a time too few"),
+            pytest.param({"classes": [0]}, id="a class too few"),
+        ],
+    )
+    def test_so_is_one_that_makes_no_sense(self, change, tmp_path: Path, tiny_path: Path):
+        good = {"depth": 5, "rows": [1, 2, 4], "seconds": [1, 2, 3], "classes": [0, 1, 1]}
+        content = json.dumps({"1024": {**good, **change}}).encode()
+        assert self.damage(tmp_path, tiny_path, content).get(10) is None
+
+    def test_a_folder_that_cannot_be_written_costs_only_time(
+        self, tmp_path: Path, tiny_path: Path
+    ):
+        (tmp_path / "costs").write_text("a file where the folder should be")
+        one = book(tmp_path / "costs", tiny_path)
+        one.put(measured())
+        assert one.get(10) == measured()
+        assert book(tmp_path / "costs", tiny_path).get(10) is None
+
+
+def with_classes(*triples: tuple[int, float, int]) -> Measurement:
+    rows, seconds, classes = zip(*triples, strict=True)
+    return Measurement(depth=0, rows=rows, seconds=seconds, classes=classes)
+
+
+@pytest.mark.parametrize(
+    ("measurement", "expected"),
+    [
+        pytest.param(
+            with_classes((1, 1, 0), (2, 1.5, 1), (4, 2, 1), (8, 3, 1)), (2, 4, 8), id="one class"
+        ),
+        pytest.param(
+            with_classes((1, 1, 0), (2, 1.1, 0), (8, 3, 2), (32, 6, 2)),
+            (8, 32),
+            id="copying fast is worth a dearer single step",
+        ),
+        pytest.param(
+            with_classes((1, 1, 0), (2, 1.1, 0), (4, 1.2, 0), (64, 30, 3), (128, 59, 3)),
+            (2, 4),
+            id="not any dearer step",
+        ),
+        pytest.param(
+            with_classes((1, 1, 0), (2, 2, 0), (4, 2.1, 2), (8, 2.2, 0), (16, 2.3, 2)),
+            (4, 16),
+            id="classes that take turns",
+        ),
+        pytest.param(with_classes((1, 1, 0), (2, 2, 1)), (2,), id="never one row"),
+    ],
+)
+def test_the_class_that_serves_edits_best(measurement: Measurement, expected: tuple[int, ...]):
+    assert class_rows(measurement) == expected
+
+
+def test_the_curve_of_a_class_is_a_staircase():
+    measurement = with_classes((1, 1, 0), (4, 2, 1), (8, 3, 1), (16, 4, 2))
+    curve = class_curve(measurement, (4, 8))
+    assert [curve.seconds(k) for k in range(1, 9)] == [2, 2, 2, 2, 3, 3, 3, 3]
+    assert curve.max_rows == 8
+
+
+def test_without_a_class_the_curve_is_as_measured():
+    measurement = with_classes((1, 1, 0), (4, 2, 1))
+    assert class_curve(measurement, ()) == measurement.curve

@@ -1,0 +1,65 @@
+"""A second model that drafts: the same vocabulary or a clear refusal, and never another text."""
+
+from pathlib import Path
+
+import pytest
+from tests.redraft.engine.prompts import decode, prompt
+from tests.redraft.engine.tiny import MERGES, write_transformer
+
+from redraft.errors import ModelError
+
+STRATEGIES = ("draft", "lookup+draft", "auto")
+
+
+@pytest.mark.parametrize(
+    ("merges", "reason"),
+    [
+        pytest.param(MERGES[:-1], "it knows 267 tokens, not 268", id="fewer tokens"),
+        pytest.param((*MERGES[:-1], "c b"), "token 265 is b'cb', not b'bc'", id="another token"),
+    ],
+)
+def test_another_vocabulary_is_refused(merges, reason, open_engine, tiny_path, tmp_path: Path):
+    other = tmp_path / "other.gguf"
+    write_transformer(other, merges=merges)
+    with pytest.raises(ModelError, match=f"other.gguf cannot draft for tiny.gguf: {reason}"):
+        open_engine(tiny_path, draft=other)
+
+
+def test_a_missing_draft_model_is_named(open_engine, tiny_path: Path, tmp_path: Path):
+    with pytest.raises(ModelError, match=r"cannot load .*none\.gguf"):
+        open_engine(tiny_path, draft=tmp_path / "none.gguf")
+
+
+def test_a_strategy_that_needs_one_says_so(tiny):
+    with pytest.raises(ModelError, match="needs a draft model: name one with --draft-model"):
+        decode(tiny, prompt("x"), strategy="draft")
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_model_drafts_for_itself_nearly_always_right(strategy, open_engine, tiny_path: Path):
+    engine = open_engine(tiny_path, draft=tiny_path)
+    plain = decode(engine, prompt("a rare start"), strategy="plain", exactness="invariant")
+    drafted = decode(engine, prompt("a rare start"), strategy=strategy, exactness="invariant")
+    assert drafted.text == plain.text
+    if strategy == "draft":
+        assert drafted.stats.drafted >= plain.stats.passes / 2
+        assert drafted.stats.accepted >= 0.9 * drafted.stats.drafted
+        assert {o for one in drafted.passes for o in one.origins} <= {"model", None}
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_poor_draft_model_changes_no_token(strategy, open_engine, tiny_path, tmp_path: Path):
+    other = tmp_path / "other.gguf"
+    write_transformer(other, seed=1)
+    engine = open_engine(tiny_path, draft=other)
+    for text in ("def f(x): return x", "abc abc abc", "retint"):
+        plain = decode(engine, prompt(text), strategy="plain", exactness="invariant")
+        drafted = decode(engine, prompt(text), strategy=strategy, exactness="invariant")
+        assert drafted.text == plain.text
+
+
+def test_a_reply_longer_than_the_prompt_fits_the_draft_model(open_engine, tiny_path: Path):
+    engine = open_engine(tiny_path, draft=tiny_path)
+    plain = decode(engine, prompt("x"), strategy="plain", exactness="invariant", max_tokens=5000)
+    drafted = decode(engine, prompt("x"), strategy="draft", exactness="invariant", max_tokens=5000)
+    assert drafted.text == plain.text
