@@ -29,7 +29,8 @@ class CostCurve:
     def __post_init__(self) -> None:
         if not self.rows or self.rows[0] != 1 or len(self.rows) != len(self.measured):
             raise ValueError("a cost curve starts at 1 row and has one time for each row count")
-        if list(self.rows) != sorted(set(self.rows)) or min(self.measured) <= 0:
+        positive = all(0 < seconds < float("inf") for seconds in self.measured)
+        if list(self.rows) != sorted(set(self.rows)) or not positive:
             raise ValueError("row counts must ascend and times be positive")
         counts = np.arange(1, self.rows[-1] + 1)
         raw = np.interp(counts, self.rows, self.measured)

@@ -103,9 +103,10 @@ class CostBook:
     def get(self, depth: int) -> Measurement | None:
         return self._known.get(depth_bucket(depth))
 
-    def first(self) -> Measurement | None:
-        """The one at the least depth; None where nothing was measured yet."""
-        return self._known[min(self._known)] if self._known else None
+    def first(self, depth: int) -> Measurement | None:
+        """The shallowest one behind at least `depth` tokens; None where there is none yet."""
+        deep = [one for one in self._known.values() if one.depth >= depth]
+        return min(deep, key=lambda one: one.depth, default=None)
 
     def put(self, measurement: Measurement) -> None:
         """Remember a measurement; a cache directory that cannot be written costs only time."""

@@ -5,24 +5,22 @@ and deadline are checked between passes.
 """
 
 import logging
-import os
-import sys
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from types import TracebackType
 
 import platformdirs
-import psutil
 
+from redraft.engine.alone import decode_alone, prefill
 from redraft.engine.batch import SharedContext
 from redraft.engine.calibrate import CostBook, Measurement, measure
-from redraft.engine.native import Context, ModelFile
+from redraft.engine.native import Context, ModelFile, default_threads
 from redraft.engine.output import Output, Report
+from redraft.engine.request import Request, Watch, ids_of
 from redraft.engine.second import SecondModel
 from redraft.engine.states import StateStore
-from redraft.engine.strategies import Strategies, Task, class_curve, class_rows
+from redraft.engine.strategies import Strategies, class_curve, class_rows
 from redraft.engine.text import CachedText
 from redraft.engine.together import Job, run_together
 from redraft.errors import EngineError, ModelError
@@ -30,23 +28,15 @@ from redraft.messages import (
     Completion,
     DecodeOptions,
     Exactness,
-    Finish,
     Piece,
     Progress,
     Prompt,
 )
 from redraft_lookup import (
-    BadLogitsError,
-    Chooser,
     CostCurve,
-    Decoding,
-    Greedy,
-    Limits,
-    Sampler,
-    decode,
 )
 
-__all__ = ["Engine", "default_threads"]
+__all__ = ["Engine"]
 
 log = logging.getLogger("redraft.engine")
 
@@ -57,9 +47,7 @@ STATE_BUDGET = 512 * 2**20  # bytes of KV cells of files that are not being edit
 WARM_ROOM = 2048  # tokens of request and reply that a warmed file will need
 SHARED_DEPTH = 1024  # the context depth that passes of several texts are measured at, at most
 SPARE_ROWS = PREFILL_ROWS  # behind a full context there is still room for a pass's padding
-# The two best logits of a wide pass may be this close and still change places in a pass of one
-# row: the 99th percentile of what was seen between both (see docs/benchmarks.md).
-NEAR_TIE = 0.3
+CLASS_DEPTH = 512  # at least: row counts that round alike behind less may not behind more
 
 CANNOT_ROLL_BACK = (
     "this model keeps a running state that cannot be rolled back: it was decoded plainly"
@@ -134,20 +122,17 @@ class Engine:
     ) -> Completion:
         """See `redraft.messages.Model.complete`. The cache stays true whatever ends the request."""
         self._check_use()
-        watch = _Watch(options.timeout_s, cancelled)
-        parts = self._parts(prompt)
-        tokens = [token for part in parts for token in part]
-        source = self._file.tokenize(prompt.source)
-        text = self._fitting(len(tokens) + max_tokens)
+        watch = Watch(options.timeout_s, cancelled)
+        request = Request.of(self._file, prompt, options, max_tokens)
+        text = self._fitting(request.n_tokens)
         text.keep_to(self._row_counts(options.exactness))
-        # The last token is the first row of the first decode pass.
-        (parts[1] or parts[0]).pop()
-        report = Report(n_prompt=len(tokens), expected=min(max_tokens, max(1, len(source))))
+        expected = min(max_tokens, max(1, len(request.source)))
+        report = Report(n_prompt=len(request.tokens), expected=expected)
         output = Output(self._file, prompt.stop)
-        finish = self._prefill(text, parts, watch, report, on_progress)
+        finish = prefill(text, request, watch, report, on_progress)
         if finish is None:
-            decoding = self._decoding(text, tokens, source, options, max_tokens)
-            finish = self._decode(text, decoding, output, watch, report, on_progress)
+            decoding = request.decoding(self._strategies, self._curve(text, request))
+            finish = decode_alone(text, decoding, output, watch, report, on_progress)
         return Completion(
             text=output.text,
             finish=finish,
@@ -175,14 +160,24 @@ class Engine:
             for i, (prompt, max_tokens) in enumerate(requests):
                 yield i, self.complete(prompt, options, max_tokens=max_tokens, cancelled=cancelled)
             return
-        watch = _Watch(options.timeout_s, cancelled)
-        depth = max(sum(map(len, self._parts(prompt))) for prompt, _ in requests)
-        known = self._costs.get(depth) or self.measure(min(depth, SHARED_DEPTH))
+        watch = Watch(options.timeout_s, cancelled)
         rows = self._row_counts(options.exactness)
+        asked = [Request.of(self._file, prompt, options, n) for prompt, n in requests]
+        depth = max(len(one.tokens) for one in asked)
+        known = self._costs.get(depth) or self.measure(min(depth, SHARED_DEPTH))
         curve = class_curve(known, rows)
-        jobs = [self._job(i, one, options, curve) for i, one in enumerate(requests)]
-        for job in jobs:
-            self._check_length(job.n_tokens)
+        jobs = [
+            Job(
+                number=i,
+                request=one,
+                decoding=partial(one.decoding, self._strategies, curve, n_others=n_together - 1),
+                output=Output(self._file, prompt.stop),
+                report=Report(n_prompt=len(one.tokens), expected=one.max_tokens),
+            )
+            for i, (one, (prompt, _)) in enumerate(zip(asked, requests, strict=True))
+        ]
+        for one in asked:
+            self._check_length(one.n_tokens)
         cells = sorted(job.n_cells for job in jobs)[-n_together:]
         context = Context(
             self._file,
@@ -211,7 +206,7 @@ class Engine:
         `cancelled` is asked between passes. A file that leaves no room for a request is left out.
         """
         self._check_use()
-        part = self._file.bos + self._ids(file)
+        part = self._file.bos + ids_of(self._file, file)
         if len(part) + WARM_ROOM > self._n_ctx:
             return
         text = self._fitting(len(part) + WARM_ROOM)
@@ -225,7 +220,7 @@ class Engine:
         self._check_use()
         if not self._file.can_roll_back:
             raise EngineError(f"nothing to measure: {CANNOT_ROLL_BACK}")
-        text = self._fitting(depth + SPARE_ROWS + PREFILL_ROWS)
+        text = self._fitting(depth)
         text.keep_to(())
         filler = self._file.tokenize("def f(x):\n    return x + 1\n\n")
         part = (filler * (depth // len(filler) + 1))[:depth]
@@ -245,12 +240,7 @@ class Engine:
     def __enter__(self) -> "Engine":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _check_use(self) -> None:
@@ -266,127 +256,20 @@ class Engine:
                 "ask for less at once, or raise n_ctx where the model was trained for more"
             )
 
-    def _prefill(
-        self,
-        text: CachedText,
-        parts: list[list[int]],
-        watch: "_Watch",
-        report: Report,
-        on_progress: Callable[[Progress], None],
-    ) -> Finish | None:
-        total = sum(map(len, parts))
-        start = time.perf_counter()
-        for done in text.prefill(parts):
-            report.prefilled(done, time.perf_counter() - start)
-            on_progress(Progress(phase="prefill", done=done, expected=total))
-            finish = watch.ended()
-            if finish:
-                return finish
-        return None
-
-    def _decode(
-        self,
-        text: CachedText,
-        decoding: Decoding,
-        output: Output,
-        watch: "_Watch",
-        report: Report,
-        on_progress: Callable[[Progress], None],
-    ) -> Finish:
-        finish: Finish | None = None
-        report.start()
-        try:
-            for step in decode(text, decoding):
-                output.extend(step.tokens)
-                report.decoded(step, self._file)
-                on_progress(report.progress(output))
-                finish = "stop" if output.stopped else step.finish or watch.ended()
-                if finish:
-                    break
-        except BadLogitsError as error:
-            raise EngineError(f"the model gave no usable answer: {error}") from error
-        output.finish()
-        return finish or "stop"
-
-    def _decoding(
-        self,
-        text: CachedText,
-        tokens: list[int],
-        source: list[int],
-        options: DecodeOptions,
-        max_tokens: int,
-    ) -> Decoding:
-        needs_costs = self._file.can_roll_back and options.strategy not in ("plain", "lookup")
-        known = self._costs.get(len(text.tokens)) if needs_costs else None
-        if needs_costs and known is None:
-            known = self._measure(text, tokens[-64:])
-        curve = class_curve(known, text.row_counts) if known else None
-        task = Task(
-            tokens=tokens,
-            source=source,
-            curve=curve,
-            route=options.route,
-            max_tokens=max_tokens,
-        )
-        return self._decoding_of(task, options, max_tokens)
-
-    def _decoding_of(self, task: Task, options: DecodeOptions, max_tokens: int) -> Decoding:
-        # A near-tie is decided in a pass of one row, which texts that share passes do not get.
-        guarded = options.exactness == "fast" and not task.n_others
-        limits = Limits(
-            max_tokens=max_tokens,
-            end_ids=self._file.end_ids,
-            control_ids=self._file.control_ids,
-            min_margin=NEAR_TIE if guarded else 0.0,
-        )
-        drafter = self._strategies.drafter(options.strategy, task)
-        return Decoding(task.tokens, drafter, limits, _chooser(options))
-
-    def _job(
-        self,
-        number: int,
-        request: tuple[Prompt, int],
-        options: DecodeOptions,
-        curve: CostCurve,
-    ) -> Job:
-        prompt, max_tokens = request
-        parts = self._parts(prompt)
-        tokens = [token for part in parts for token in part]
-        source = self._file.tokenize(prompt.source)
-
-        def decoding(n_others: int) -> Decoding:
-            task = Task(
-                tokens=tokens,
-                source=source,
-                curve=curve,
-                route=options.route,
-                max_tokens=max_tokens,
-                n_others=n_others,
-            )
-            return self._decoding_of(task, options, max_tokens)
-
-        return Job(
-            number=number,
-            parts=[parts[0], parts[1][:-1]],
-            decoding=decoding,
-            max_tokens=max_tokens,
-            output=Output(self._file, prompt.stop),
-            report=Report(n_prompt=len(tokens), expected=max_tokens),
-        )
-
-    def _parts(self, prompt: Prompt) -> list[list[int]]:
-        """The ids of what stays while the file stays, and of the request."""
-        parts = [self._file.bos + self._ids(prompt.file), self._ids(prompt.request)]
-        if not any(parts):
-            raise EngineError("the prompt is empty: there is nothing to go on from")
-        return parts
+    def _curve(self, text: CachedText, request: Request) -> CostCurve | None:
+        """What a pass behind this text costs; None where the strategy does not ask."""
+        if not self._file.can_roll_back or request.options.strategy in ("plain", "lookup"):
+            return None
+        known = self._costs.get(len(text.tokens)) or self._measure(text, request.tokens[-64:])
+        return class_curve(known, text.row_counts)
 
     def _row_counts(self, exactness: Exactness) -> tuple[int, ...]:
         """The row counts that passes are padded to; the same ones as long as the engine lives."""
         if exactness == "fast" or not self._file.can_roll_back:
             return ()
         if not self._class_rows:
-            known = self._costs.first() or self.measure(0)
+            depth = min(CLASS_DEPTH, self._n_ctx)
+            known = self._costs.first(depth) or self.measure(depth)
             self._class_rows = class_rows(known)
         return self._class_rows
 
@@ -415,41 +298,3 @@ class Engine:
         else:
             self._text = CachedText(context, chunk=PREFILL_ROWS, store=self._states)
         return self._text
-
-    def _ids(self, pieces: tuple[Piece, ...]) -> list[int]:
-        tokenize = self._file.tokenize
-        return [t for piece in pieces for t in tokenize(piece.text, control=piece.control)]
-
-
-class _Watch:
-    """When a request must end early. Time in seconds of the monotonic clock."""
-
-    def __init__(self, timeout_s: float | None, cancelled: Callable[[], bool]) -> None:
-        self._deadline = None if timeout_s is None else time.monotonic() + timeout_s
-        self._cancelled = cancelled
-
-    def ended(self) -> Finish | None:
-        if self._cancelled():
-            return "cancelled"
-        late = self._deadline is not None and time.monotonic() >= self._deadline
-        return "timeout" if late else None
-
-
-def default_threads() -> int:
-    """One thread a physical core this process may use; on Apple Silicon the performance cores."""
-    if sys.platform == "darwin":
-        return max(1, (psutil.cpu_count(logical=False) or 2) // 2)
-    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return max(1, min(psutil.cpu_count(logical=False) or 1, allowed or 1))
-
-
-def _chooser(options: DecodeOptions) -> Chooser:
-    if options.temperature == 0:
-        return Greedy()
-    return Sampler(
-        temperature=options.temperature,
-        seed=options.seed,
-        top_k=options.top_k,
-        top_p=options.top_p,
-        min_p=options.min_p,
-    )

@@ -7,12 +7,14 @@ reported (through the log). Knows nothing of prompts, drafts or requests.
 import ctypes
 import logging
 import os
+import sys
 from collections import deque
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+import psutil
 
 from redraft.errors import EngineError, ModelError
 
@@ -22,7 +24,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 import llama_cpp as llama
 
-__all__ = ["Context", "ModelFile", "backend", "versions"]
+__all__ = ["Context", "ModelFile", "backend", "default_threads", "versions"]
 
 log = logging.getLogger("redraft.engine")
 
@@ -249,3 +251,11 @@ class Context:
             llama.llama_batch_free(self._batch)
             llama.llama_free(self.handle)
             self.handle = None
+
+
+def default_threads() -> int:
+    """One thread a physical core this process may use; on Apple Silicon the performance cores."""
+    if sys.platform == "darwin":
+        return max(1, (psutil.cpu_count(logical=False) or 2) // 2)
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return max(1, min(psutil.cpu_count(logical=False) or 1, allowed or 1))

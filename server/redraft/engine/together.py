@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from redraft.engine.batch import SharedContext
 from redraft.engine.native import ModelFile
 from redraft.engine.output import Output, Report
+from redraft.engine.request import Request
 from redraft.messages import Completion, Finish
 from redraft_lookup import Decoding, decode_many
 
@@ -17,24 +18,18 @@ ROWS_PER_TOKEN = 3  # cells that a token of a reply takes, rejected drafts and p
 
 @dataclass(slots=True, kw_only=True)
 class Job:
-    """One request: its prompt in two parts (the last token left out) and how it is decoded."""
+    """One request, its decoding, and what it has brought so far."""
 
     number: int
-    parts: Sequence[Sequence[int]]
-    decoding: Callable[[int], Decoding]  # given how many others share its passes
-    max_tokens: int
+    request: Request
+    decoding: Callable[[], Decoding]  # made when it starts
     output: Output
     report: Report
 
     @property
-    def n_tokens(self) -> int:
-        """Of prompt and longest reply."""
-        return sum(map(len, self.parts)) + 1 + self.max_tokens
-
-    @property
     def n_cells(self) -> int:
         """What it may take of a shared context."""
-        return sum(map(len, self.parts)) + ROWS_PER_TOKEN * self.max_tokens
+        return len(self.request.tokens) + ROWS_PER_TOKEN * self.request.max_tokens
 
 
 def run_together(
@@ -84,16 +79,16 @@ def _join(
     """Start waiting jobs while there is room; an empty context takes one in any case."""
     while waiting and len(running) < n_together:
         job = waiting[0]
-        reserved = sum(ROWS_PER_TOKEN * one.max_tokens for one in running.values())
-        n_cells = reserved + ROWS_PER_TOKEN * job.max_tokens
-        if not shared.is_empty and not shared.has_room(job.parts, n_cells):
+        reserved = sum(ROWS_PER_TOKEN * one.request.max_tokens for one in running.values())
+        n_cells = reserved + ROWS_PER_TOKEN * job.request.max_tokens
+        if not shared.is_empty and not shared.has_room(job.request.parts, n_cells):
             return
         waiting.popleft()
-        text, n_known = shared.open(job.parts)
+        text, n_known = shared.open(job.request.parts)
         job.report.prefilled(n_known, 0.0)
         job.report.start()
         running[text] = job
-        decodings[text] = job.decoding(n_together - 1)
+        decodings[text] = job.decoding()
 
 
 def _completion(job: Job, finish: Finish) -> Completion:
