@@ -27,6 +27,7 @@ _VERBS: Final = {
     "edits": "compare strategies on edits with plain decoding and with an oracle that copies",
     "exact": "check token by token that strategies write what plain decoding writes",
     "drafter": "time and memory of drafting itself, without a model",
+    "latency": "how long an editor waits: the language server driven over its pipes",
     "simulate": "SIMULATE the speed-up on Apple's chips by scripted answers; states its inputs",
 }
 
@@ -51,6 +52,7 @@ def add_parser(subparsers: options.Subparsers) -> None:
         "edits": _edits,
         "exact": _exact,
         "drafter": _drafter,
+        "latency": _latency,
         "simulate": _simulate,
     }
     made = {name: verbs.add_parser(name, help=_VERBS[name]) for name in _VERBS}
@@ -61,6 +63,7 @@ def add_parser(subparsers: options.Subparsers) -> None:
     for name in ("cost", "edits", "exact"):
         for key in ("model", "draft_model", "n_ctx", "threads"):
             options.add_flag(made[name], key)
+    options.add_flag(made["latency"], "model")
     for name in ("edits", "exact"):
         made[name].add_argument(
             "--exactness",
@@ -209,6 +212,17 @@ def _drafter(args: argparse.Namespace) -> int:
         f" {cost.p99_ms:.2f} at the 99th percentile, {cost.max_ms:.2f} at most;"
         f" {cost.start_ms:.0f} ms to start, {cost.bytes_per_10k / 1e3:.0f} kB for 10,000 tokens"
     )
+    return 0
+
+
+def _latency(args: argparse.Namespace) -> int:
+    from redraft.bench import latency, table
+
+    chosen = settings.load(Path.cwd(), {"model": args.model}, os.environ)
+    found = latency.run(models.resolve(chosen.model))
+    rows = [(name, f"{seconds:.3g} s", limit) for name, seconds, limit in found.rows()]
+    print(table.markdown(("what", "median", "aim"), rows), end="")
+    _write(args.json, asdict(found))
     return 0
 
 

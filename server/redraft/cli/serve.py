@@ -1,0 +1,106 @@
+"""`redraft serve`: the language server, for editors to start.
+
+Standard output belongs to the protocol: whatever else writes there goes to stderr.
+"""
+
+import argparse
+import ipaddress
+import os
+import signal
+import socket
+import sys
+from contextlib import AbstractContextManager
+from dataclasses import fields
+from typing import BinaryIO, Final, cast
+
+from redraft.cli import options
+from redraft.cli.show import say
+from redraft.errors import InputError
+from redraft.lsp.worker import LanguageModel
+from redraft.settings import Settings
+
+__all__ = ["add_parser", "handler"]
+
+_EPILOG: Final = """\
+Editors start this and speak with it over standard input and output. docs/protocol.md says what it
+understands. Settings of the editor stand above those of files and below these flags.
+"""
+
+
+def add_parser(subparsers: options.Subparsers) -> None:
+    """Add the verb `serve`."""
+    parser = subparsers.add_parser(
+        "serve",
+        help="run the language server",
+        description="Run the language server on standard input and output.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--stdio", action="store_true", help="the default; editors may pass it")
+    parser.add_argument(
+        "--tcp", metavar="HOST:PORT", help="serve one client on a socket instead, for debugging"
+    )
+    parser.add_argument(
+        "--allow-remote",
+        action="store_true",
+        help="let --tcp name another address than this machine's own: whoever can reach it can "
+        "read and edit what the editor has open",
+    )
+    options.add_model_flags(parser)
+    parser.set_defaults(handler=handler)
+
+
+def handler(args: argparse.Namespace) -> int:
+    """Serve until the client is done."""
+    from redraft.lsp.serve import serve  # the protocol's library: not for `redraft --help`
+
+    # The thread that waits for the editor cannot be woken: end at once, there is nothing to save.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    flags = {field.name: getattr(args, field.name, None) for field in fields(Settings)}
+    if args.tcp:
+        host, port = _address(args.tcp, allow_remote=args.allow_remote)
+        with _client(host, port) as connection:
+            received, sent = connection.makefile("rb"), connection.makefile("wb")
+            return serve(received, sent, open_model=_open, flags=flags)
+    stdin, stdout = _private_pipes()
+    return serve(stdin, stdout, open_model=_open, flags=flags)
+
+
+def _open(chosen: Settings) -> AbstractContextManager[LanguageModel]:
+    # The engine can prefill in the background too, which the command line has no use for.
+    return cast("AbstractContextManager[LanguageModel]", options.open_model(chosen))
+
+
+def _private_pipes() -> tuple[BinaryIO, BinaryIO]:
+    """Standard input and output, out of everyone else's reach."""
+    sys.stdout.flush()
+    stdout = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    return sys.stdin.buffer, stdout
+
+
+def _address(given: str, *, allow_remote: bool) -> tuple[str, int]:
+    host, _, port = given.rpartition(":")
+    host = host.strip("[]") or "127.0.0.1"
+    if not port.isdecimal() or int(port) > 65535:
+        raise InputError(f"--tcp takes HOST:PORT, as in 127.0.0.1:9257, not {given!r}")
+    try:
+        is_local = ipaddress.ip_address("127.0.0.1" if host == "localhost" else host).is_loopback
+    except ValueError:
+        is_local = False
+    if not (is_local or allow_remote):
+        raise InputError(
+            f"--tcp {given} can be reached from other machines: name 127.0.0.1, or add "
+            "--allow-remote if that is what you want"
+        )
+    return host, int(port)
+
+
+def _client(host: str, port: int) -> socket.socket:
+    """The one connection; the address is said on stderr, since port 0 means any free one."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.create_server((host, port), family=family) as listener:
+        address = listener.getsockname()
+        say(f"serving on {address[0]}:{address[1]}")
+        connection, _ = listener.accept()
+    return connection

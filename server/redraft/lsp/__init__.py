@@ -1,0 +1,1 @@
+"""The language server: edits from any editor that speaks the protocol."""

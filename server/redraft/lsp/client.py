@@ -1,0 +1,182 @@
+"""The client as the server sees it: what it can do, and what can be asked of it.
+
+Knows the capabilities by name and uses none that was not declared.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Any, Final
+
+from lsprotocol import types
+from pygls.capabilities import get_capability
+from pygls.exceptions import JsonRpcException
+from pygls.lsp.server import LanguageServer
+
+from redraft.lsp import wire
+from redraft.lsp.documents import Document
+from redraft.messages import Replacement
+from redraft.text import Unit
+
+__all__ = ["Bar", "Client"]
+
+log = logging.getLogger("redraft.lsp")
+
+_ANNOTATION: Final = "redraft"
+
+
+class Client:
+    """Requests and notifications to the client. Use on the event loop's thread only."""
+
+    def __init__(self, server: LanguageServer) -> None:
+        self.bars: dict[str | int, Bar] = {}  # the displays that stand now, by token
+        self._server = server
+
+    def bar(self, title: str, *, token: str, given: str | int | None = None) -> "Bar":
+        """Begin a progress display; `given` is the token the client passed, if it did."""
+        bar = Bar(self, title, token, given)
+        self.bars[bar.token] = bar
+        return bar
+
+    def can(self, capability: str) -> bool:
+        """Whether the client declared a capability, as in "workspace.apply_edit"."""
+        return bool(get_capability(self._server.client_capabilities, capability, False))  # noqa: FBT003
+
+    @property
+    def unit(self) -> Unit:
+        return wire.unit_of(self._server.server_capabilities.position_encoding)
+
+    def notify(self, method: str, params: object) -> None:
+        """Send a notification."""
+        self._server.protocol.notify(method, params)
+
+    def show(self, kind: types.MessageType, message: str) -> None:
+        """Say something to the user, and keep it in the editor's log."""
+        self._server.window_show_message(types.ShowMessageParams(kind, f"redraft: {message}"))
+        self.log(kind, message)
+
+    def log(self, kind: types.MessageType, message: str) -> None:
+        """Write to the editor's log for this server. Never text of a document."""
+        self._server.window_log_message(types.LogMessageParams(kind, message))
+
+    async def choose(self, message: str, options: tuple[str, ...]) -> str | None:
+        """Ask the user to choose one of `options`; None when dismissed."""
+        params = types.ShowMessageRequestParams(
+            type=types.MessageType.Info,
+            message=f"redraft: {message}",
+            actions=[types.MessageActionItem(title=option) for option in options],
+        )
+        try:
+            chosen = await self._server.window_show_message_request_async(params)
+        except JsonRpcException:
+            return None
+        return chosen.title if chosen else None
+
+    async def configuration(self) -> object:
+        """The section `redraft` of the client's settings; None where it has none to give."""
+        item = types.ConfigurationItem(section=wire.SECTION)
+        params = types.ConfigurationParams(items=[item])
+        try:
+            values = await self._server.workspace_configuration_async(params)
+        except JsonRpcException as error:
+            log.warning("the editor gave no configuration: %s", error)
+            return None
+        return values[0] if values else None
+
+    async def create_progress(self, token: str | int) -> bool:
+        """Ask for a progress display of our own; False where the client refuses."""
+        try:
+            await self._server.window_work_done_progress_create_async(
+                types.WorkDoneProgressCreateParams(token=token)
+            )
+        except JsonRpcException:
+            return False
+        return True
+
+    async def apply(self, edit: types.WorkspaceEdit, label: str) -> tuple[bool, str]:
+        """Have the client apply an edit: whether it did, and what it says if not."""
+        params = types.ApplyWorkspaceEditParams(edit=edit, label=label)
+        try:
+            result = await self._server.workspace_apply_edit_async(params)
+        except JsonRpcException as error:
+            return False, error.message
+        return result.applied, result.failure_reason or ""
+
+    def workspace_edit(
+        self,
+        document: Document,
+        replacements: tuple[Replacement, ...],
+        label: str,
+        *,
+        confirm: bool,
+    ) -> types.WorkspaceEdit:
+        """An edit of the document's current version, in the richest form the client takes."""
+        edits: list[Any] = list(wire.text_edits(replacements, document.index, self.unit))
+        if not self.can("workspace.workspace_edit.document_changes"):
+            return types.WorkspaceEdit(changes={document.uri: edits})
+        annotations = None
+        if self.can("workspace.workspace_edit.change_annotation_support"):
+            annotation = types.ChangeAnnotation(label=label, needs_confirmation=confirm)
+            annotations = {_ANNOTATION: annotation}
+            edits = [
+                types.AnnotatedTextEdit(
+                    annotation_id=_ANNOTATION, range=each.range, new_text=each.new_text
+                )
+                for each in edits
+            ]
+        named = types.OptionalVersionedTextDocumentIdentifier(
+            uri=document.uri, version=document.version
+        )
+        change = types.TextDocumentEdit(text_document=named, edits=edits)
+        return types.WorkspaceEdit(document_changes=[change], change_annotations=annotations)
+
+
+class Bar:
+    """One progress display of the client's; harmless where the client shows none.
+
+    With `given`, the client made the token; else it is asked to create a display for ours.
+    """
+
+    def __init__(self, client: Client, title: str, token: str, given: str | int | None) -> None:
+        self.token: str | int = token if given is None else given
+        self.is_cancelled = False
+        self.on_cancel: Callable[[], object] = lambda: None
+        self._client = client
+        self._title = title
+        self._percentage = 0
+        self._is_shown = False
+        self._is_over = False
+        self._creating: asyncio.Task[None] | None = None
+        if given is not None:
+            self._begin()
+        elif client.can("window.work_done_progress"):
+            self._creating = asyncio.create_task(self._create())
+
+    def report(self, percentage: int, message: str) -> None:
+        """Show how far it is; a percentage below the last one is shown as that."""
+        self._percentage = max(self._percentage, percentage)
+        if self._is_shown:
+            self._send(types.WorkDoneProgressReport(message=message, percentage=self._percentage))
+
+    def cancel(self) -> None:
+        """The user cancelled it in the display."""
+        self.is_cancelled = True
+        self.on_cancel()
+
+    def end(self, message: str = "") -> None:
+        """Take the display away; harmless when repeated."""
+        if self._is_shown:
+            self._send(types.WorkDoneProgressEnd(message=message or None))
+        self._is_over, self._is_shown = True, False
+        self._client.bars.pop(self.token, None)
+
+    async def _create(self) -> None:
+        if await self._client.create_progress(self.token) and not self._is_over:
+            self._begin()
+
+    def _begin(self) -> None:
+        self._is_shown = True
+        self._send(types.WorkDoneProgressBegin(title=self._title, cancellable=True, percentage=0))
+
+    def _send(self, value: object) -> None:
+        self._client.notify(types.PROGRESS, types.ProgressParams(token=self.token, value=value))

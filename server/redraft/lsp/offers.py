@@ -1,0 +1,132 @@
+"""Which code actions are offered at a place: pure, from what the client sent and what is set.
+
+A code action carries a command and nothing computed: no parse, no model. Whether there is a
+function around the cursor shows when the command runs.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lsprotocol import types
+
+from redraft.lsp import wire
+from redraft.lsp.actions import ASK, DIAGNOSTIC, FIX, SELECTION, Action
+from redraft.lsp.documents import Document
+from redraft.text import Unit
+
+__all__ = ["Client", "offers"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Client:
+    """What the client can do with a code action."""
+
+    literals: bool  # takes CodeAction and not only Command
+    tags: bool  # knows the tag of what a language model made
+    can_ask: bool  # has the command `redraft.prompt`
+
+
+def offers(
+    params: types.CodeActionParams,
+    document: Document,
+    actions: Iterable[Action],
+    client: Client,
+    unit: Unit,
+) -> list[types.CodeAction | types.Command]:
+    """The actions for `params`, in the order they are configured."""
+    selected = wire.span_of(params.range, document.index, unit).of(document.text)
+    found = [
+        action
+        for each in actions
+        if not each.languages or document.language in each.languages
+        for action in _of(each, params, document, selected, client)
+        if _is_wanted(action, params.context.only)
+    ]
+    if client.literals:
+        return list(found)
+    return [action.command for action in found if action.command]
+
+
+def _of(
+    action: Action,
+    params: types.CodeActionParams,
+    document: Document,
+    selected: str,
+    client: Client,
+) -> Iterator[types.CodeAction]:
+    base: dict[str, Any] = {
+        "uri": document.uri,
+        "version": document.version,
+        "range": _plain(params.range),
+        "scope": action.scope,
+        "title": action.title,
+        "wait": False,
+    }
+    if action.name == ASK:
+        if client.can_ask:
+            arguments = base | {"wait": True, "question": action.instruction}
+            yield _action(action, action.title, wire.PROMPT, arguments, client)
+    elif action.name == FIX:
+        for diagnostic in params.context.diagnostics:
+            text = action.instruction.replace(DIAGNOSTIC, _said(diagnostic))
+            # A squiggle covers a word; what is to be fixed is the code around it.
+            scope = action.scope or "function"
+            arguments = base | {
+                "instruction": text,
+                "scope": scope,
+                "range": _plain(diagnostic.range),
+            }
+            title = f"{action.title}: {_short(diagnostic.message)}"
+            yield _action(action, title, wire.EDIT, arguments, client, diagnostic)
+    elif SELECTION not in action.instruction or selected:
+        text = action.instruction.replace(SELECTION, selected)
+        yield _action(action, action.title, wire.EDIT, base | {"instruction": text}, client)
+
+
+def _action(
+    action: Action,
+    title: str,
+    command: str,
+    arguments: Mapping[str, object],
+    client: Client,
+    diagnostic: types.Diagnostic | None = None,
+) -> types.CodeAction:
+    kind = f"{wire.KIND}.{action.name}"
+    return types.CodeAction(
+        title=f"redraft: {title}",
+        kind=types.CodeActionKind.QuickFix if diagnostic else kind,
+        diagnostics=[diagnostic] if diagnostic else None,
+        command=types.Command(title=title, command=command, arguments=[arguments]),
+        tags=[types.CodeActionTag.LlmGenerated] if client.tags else None,
+    )
+
+
+def _is_wanted(action: types.CodeAction, only: Sequence[types.CodeActionKind | str] | None) -> bool:
+    """Whether one of the kinds asked for is the action's, or one above it."""
+    if only is None:
+        return True
+    kind = f"{_value(action.kind)}."
+    return any(kind.startswith(f"{_value(each)}.") or not _value(each) for each in only)
+
+
+def _value(kind: object) -> str:
+    return str(getattr(kind, "value", kind))
+
+
+def _plain(place: types.Range) -> dict[str, dict[str, int]]:
+    return {
+        "start": {"line": place.start.line, "character": place.start.character},
+        "end": {"line": place.end.line, "character": place.end.character},
+    }
+
+
+def _said(diagnostic: types.Diagnostic) -> str:
+    place = f"line {diagnostic.range.start.line + 1}"
+    source = f" ({diagnostic.source})" if diagnostic.source else ""
+    return f"{diagnostic.message.strip()}{source}, at {place}"
+
+
+def _short(message: str) -> str:
+    line = message.strip().partition("\n")[0]
+    return line if len(line) <= 60 else f"{line[:57]}..."

@@ -1,0 +1,40 @@
+"""Serving one client over two pipes, from the first message to the process's exit code."""
+
+import logging
+import os
+from collections.abc import Mapping
+from typing import BinaryIO
+
+from redraft import models
+from redraft.lsp import features
+from redraft.lsp.config import Config
+from redraft.lsp.server import Server
+from redraft.lsp.shelf import Fetch
+from redraft.lsp.streams import Inbox, Outbox
+from redraft.lsp.worker import OpenModel
+
+__all__ = ["serve"]
+
+
+def serve(
+    stdin: BinaryIO,
+    stdout: BinaryIO,
+    *,
+    open_model: OpenModel,
+    fetch: Fetch = models.fetch,
+    flags: Mapping[str, object] | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> int:
+    """Serve one client until it says exit, or is gone. Returns the process's exit code."""
+    # pygls logs the bodies of messages, which hold source code.
+    logging.getLogger("pygls").setLevel(logging.CRITICAL + 1)
+    config = Config(flags or {}, os.environ if environ is None else environ)
+    server = Server(open_model=open_model, fetch=fetch, config=config)
+    features.register(server)
+    outbox = Outbox(stdout)
+    try:
+        server.start_io(Inbox(stdin), outbox)  # type: ignore[arg-type]  # reads and writes as those
+    finally:
+        server.stop()
+        outbox.close()
+    return 1 if server.has_exited and not server.protocol.is_shut_down else 0

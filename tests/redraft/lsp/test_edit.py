@@ -1,0 +1,326 @@
+"""Edits through the real server process: what is applied, and what is answered instead."""
+
+import asyncio
+import itertools
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.redraft.lsp.conftest import SHOP, script
+from tests.redraft.lsp.editor import CAPABILITIES, Document, Editor, ResponseError
+
+URI = "file:///work/shop.py"
+RENAME = script(sub=["amount", "sum_"])
+RENAMED = SHOP.replace("amount", "sum_")
+SLOW = script(sub=["amount", "sum_"], prefill_s=0.3, token_s=0.005)
+
+pytestmark = pytest.mark.asyncio
+
+
+def at(editor: Editor, document: Document, part: str) -> dict[str, int]:
+    return document.position(document.text.index(part), editor.unit)
+
+
+def capable(**more: Any) -> dict[str, Any]:
+    """The usual capabilities with those of some sections replaced."""
+    return CAPABILITIES | {key: CAPABILITIES[key] | value for key, value in more.items()}
+
+
+async def error_of(answer: "asyncio.Future[Any]") -> ResponseError:
+    await asyncio.wait([answer], timeout=30)
+    error = answer.exception()
+    assert isinstance(error, ResponseError)
+    return error
+
+
+async def test_the_function_around_the_cursor_is_edited_as_one_labelled_edit() -> None:
+    async with Editor() as editor:
+        document = editor.open(URI, SHOP)
+        answer = await editor.edit(document, RENAME, position=at(editor, document, "+="))
+        assert answer["outcome"] == "applied"
+        assert answer["stats"]["outputTokens"] > 0
+        assert document.text == RENAMED
+        assert await editor.server_text(document) == document.text
+        (params,) = editor.applied
+        assert params["label"].startswith("redraft: ")
+        assert "changeAnnotations" not in params["edit"]
+        (change,) = params["edit"]["documentChanges"]
+        assert change["textDocument"] == {"uri": URI, "version": 1}
+    assert editor.code == 0
+    assert "amount" not in editor.stderr
+
+
+async def test_a_preview_returns_the_edit_and_applies_nothing() -> None:
+    async with Editor() as editor:
+        document = editor.open(URI, SHOP)
+        answer = await editor.edit(document, RENAME, scope="file", preview=True)
+        assert (answer["outcome"], answer["version"]) == ("preview", 1)
+        assert not editor.applied
+        (change,) = answer["edit"]["documentChanges"]
+        assert change["edits"] == answer["edits"]
+        document.apply(answer["edits"], editor.unit)
+        assert document.text == RENAMED
+
+
+async def test_without_wait_the_command_is_answered_before_the_edit_is_made() -> None:
+    async with Editor() as editor:
+        document = editor.open(URI, SHOP)
+        answer = await editor.edit(document, SLOW, scope="file", wait=False)
+        assert answer["outcome"] == "started"
+        assert not editor.applied
+        await editor.until("workspace/applyEdit")
+        assert document.text == RENAMED
+
+
+@pytest.mark.parametrize(
+    ("instruction", "kind", "said"),
+    [
+        (script(sub=["amount", "amount"]), 3, "no changes"),
+        (script(fail="the library failed"), 2, "the library failed"),
+        (script(bug=True), 2, "internal error"),
+    ],
+    ids=["unchanged", "failed", "bug"],
+)
+async def test_without_wait_the_user_is_told_how_it_ended(
+    instruction: str, kind: int, said: str
+) -> None:
+    async with Editor() as editor:
+        document = editor.open(URI, SHOP)
+        await editor.edit(document, instruction, scope="file", wait=False)
+        params = await editor.until("window/showMessage")
+        assert params["type"] == kind
+        assert said in params["message"]
+
+
+async def test_progress_rises_and_partial_text_grows() -> None:
+    async with Editor() as editor:
+        document = editor.open(URI, SHOP)
+        answer = await editor.edit(document, SLOW, scope="file", partial=True, id="mine")
+        assert answer["id"] == "mine"
+        values = [p["value"] for p in editor.said("$/progress") if p["token"] == "redraft/mine"]
+        assert [v["kind"] for v in (values[0], values[-1])] == ["begin", "end"]
+        shares = [v["percentage"] for v in values if v["kind"] == "report"]
+        assert shares == sorted(shares)
+        assert shares[-1] > 40
+        assert "tokens/s" in values[-2]["message"]
+        texts = [p["text"] for p in editor.said("redraft/partial") if p["phase"] == "decode"]
+        assert len(texts) > 2
+        assert all(new.startswith(old) for old, new in itertools.pairwise(texts))
+
+
+async def test_partial_text_is_not_sent_unasked() -> None:
+    async with Editor() as editor:
+        document = editor.open(URI, SHOP)
+        await editor.edit(document, SLOW, scope="file")
+        assert not editor.said("redraft/partial")
+
+
+async def test_a_token_of_the_client_is_used_for_progress() -> None:
+    async with Editor() as editor:
+        document = editor.open(URI, SHOP)
+        argument = {"uri": URI, "instruction": RENAME, "scope": "file"}
+        await editor.request(
+            "workspace/executeCommand",
+            {"command": "redraft.edit", "arguments": [argument], "workDoneToken": 77},
+        )
+        assert {p["token"] for p in editor.said("$/progress")} == {77}
+        assert not editor.said("window/workDoneProgress/create")
+        assert document.text == RENAMED
+
+
+async def test_a_newer_edit_of_a_document_replaces_the_older() -> None:
+    async with Editor() as editor:
+        document, other = editor.open(URI, SHOP), editor.open("file:///work/other.py", SHOP)
+        _, first = editor.begin_edit(document, SLOW, scope="file")
+        _, beside = editor.begin_edit(other, SLOW, scope="file")
+        _, second = editor.begin_edit(document, script(sub=["amount", "n"]), scope="file")
+        error = await error_of(first)
+        assert error.code == -32800
+        assert "newer" in error.message
+        assert (await second)["outcome"] == (await beside)["outcome"] == "applied"
+        assert document.text == SHOP.replace("amount", "n")
+        assert other.text == RENAMED
+
+
+async def test_a_document_that_is_closed_midway_is_left_alone_and_others_go_on() -> None:
+    async with Editor() as editor:
+        document, other = editor.open(URI, SHOP), editor.open("file:///work/other.py", SHOP)
+        _, first = editor.begin_edit(document, SLOW, scope="file")
+        _, second = editor.begin_edit(other, SLOW, scope="file")
+        await editor.until("$/progress")
+        editor.close(document)
+        assert (await error_of(first)).code == -32800
+        assert (await second)["outcome"] == "applied"
+        assert [
+            change["edit"]["documentChanges"][0]["textDocument"]["uri"] for change in editor.applied
+        ] == [other.uri]
+
+
+async def test_an_edit_that_the_editor_refuses_for_a_newer_version_is_sent_again() -> None:
+    async with Editor() as editor:
+        document = editor.open(URI, SHOP)
+
+        def refuse_once(params: dict[str, Any]) -> dict[str, Any]:
+            editor.on_request["workspace/applyEdit"] = editor.apply_edit
+            editor.change(document, 0, 0, "# typed\n")
+            return {"applied": False}
+
+        editor.on_request["workspace/applyEdit"] = refuse_once
+        answer = await editor.edit(document, RENAME, position=at(editor, document, "+="))
+        assert answer["outcome"] == "applied"
+        assert document.text == "# typed\n" + RENAMED
+
+
+async def test_an_edit_that_the_editor_refuses_for_good_is_an_error_with_its_reason() -> None:
+    async with Editor() as editor:
+        document = editor.open(URI, SHOP)
+        editor.on_request["workspace/applyEdit"] = lambda _: {
+            "applied": False,
+            "failureReason": "read only",
+        }
+        _, answer = editor.begin_edit(document, RENAME, scope="file")
+        assert "read only" in (await error_of(answer)).message
+        assert document.text == SHOP
+
+
+async def test_cancelling_while_the_editor_applies_does_not_deny_the_edit() -> None:
+    async with Editor() as editor:
+        document = editor.open(URI, SHOP)
+
+        def cancel_then_apply(params: dict[str, Any]) -> dict[str, Any]:
+            editor.notify("$/cancelRequest", {"id": id_})
+            editor.notify("redraft/cancel", {})
+            return editor.apply_edit(params)
+
+        editor.on_request["workspace/applyEdit"] = cancel_then_apply
+        id_, answer = editor.begin_edit(document, RENAME, scope="file")
+        assert (await answer)["outcome"] == "applied"
+
+
+async def test_annotations_go_only_to_a_client_that_knows_them() -> None:
+    capabilities = capable(
+        workspace={"workspaceEdit": {"documentChanges": True, "changeAnnotationSupport": {}}}
+    )
+    async with Editor(capabilities=capabilities, settings={"confirm": True}) as editor:
+        document = editor.open(URI, SHOP)
+        await editor.edit(document, RENAME, scope="file", title="Rename")
+        edit = editor.applied[0]["edit"]
+        assert edit["changeAnnotations"] == {
+            "redraft": {"label": "redraft: Rename", "needsConfirmation": True}
+        }
+        assert edit["documentChanges"][0]["edits"][0]["annotationId"] == "redraft"
+
+
+async def test_a_client_without_versioned_edits_gets_plain_ones() -> None:
+    async with Editor(capabilities=capable(workspace={"workspaceEdit": {}})) as editor:
+        document = editor.open(URI, SHOP)
+        answer = await editor.edit(document, RENAME, scope="file", preview=True)
+        document.apply(answer["edit"]["changes"][URI], editor.unit)
+        assert document.text == RENAMED
+
+
+async def test_a_client_that_takes_no_edits_is_told_to_ask_for_a_preview() -> None:
+    async with Editor(capabilities={}) as editor:
+        document = editor.open(URI, SHOP)
+        _, answer = editor.begin_edit(document, RENAME, scope="file")
+        assert "preview" in (await error_of(answer)).message
+
+
+@pytest.mark.parametrize(
+    ("argument", "code", "said"),
+    [
+        ({"uri": "file:///no.py"}, -32602, "not open"),
+        ({"version": 9}, -32801, "version 9"),
+        ({"instruction": "  "}, -32602, "instruction"),
+        ({"scope": "world"}, -32602, "scope"),
+        ({"range": {"start": {"line": 0}}}, -32602, "character"),
+        ({"position": {"line": -1, "character": 0}}, -32602, "count from 0"),
+        ({"preview": "yes"}, -32602, "preview"),
+        ({}, -32803, "position or a range"),
+        ({"position": {"line": 1, "character": 0}}, -32803, "no function"),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+async def test_a_wrong_request_is_answered_with_what_is_wrong(
+    argument: dict[str, Any], code: int, said: str
+) -> None:
+    async with Editor() as editor:
+        document = editor.open(URI, SHOP)
+        more = {"uri": URI, **argument}
+        instruction = more.pop("instruction", RENAME)
+        _, answer = editor.begin_edit(document, instruction, **more)
+        error = await error_of(answer)
+        assert error.code == code
+        assert said in error.message
+
+
+async def test_a_language_without_grammar_can_be_edited_by_selection() -> None:
+    async with Editor() as editor:
+        document = editor.open("untitled:notes", "alpha\nbeta\n", "plaintext")
+        _, answer = editor.begin_edit(document, RENAME, position={"line": 0, "character": 0})
+        assert "select what to edit" in (await error_of(answer)).message
+        selection = document.range(6, 10, editor.unit)
+        await editor.edit(document, script(sub=["beta", "gamma"]), range=selection)
+        assert document.text == "alpha\ngamma\n"
+
+
+async def test_status_trace_warm_and_reload() -> None:
+    async with Editor() as editor:
+        document = editor.open(URI, SHOP)
+        assert (await editor.command("redraft.status"))["model"]["state"] == "unloaded"
+        await editor.command("redraft.warm", {"uri": URI})
+        await editor.status(lambda status: URI in status["warm"])
+        await editor.edit(document, RENAME, scope="file")
+        (edit,) = (await editor.command("redraft.showTrace"))["edits"]
+        assert (edit["outcome"], edit["uri"]) == ("applied", URI)
+        assert "sum_" not in str(edit)
+        await editor.command("redraft.reload")
+        await editor.edit(document, script(sub=["sum_", "amount"]), scope="file")
+        model = await editor.request("test/model", {})
+        assert model["loaded"] == ["", "freed", ""]
+
+
+async def test_an_open_file_is_prefilled_again_after_changes_and_requests_come_first() -> None:
+    async with Editor() as editor:
+        document, other = editor.open(URI, SHOP), editor.open("file:///work/other.py", SHOP)
+        await editor.edit(other, RENAME, scope="file")
+        editor.change(document, 0, 0, "# 1\n")
+        editor.change(document, 0, 0, "# 2\n")
+        while len((await editor.command("redraft.status"))["warm"]) < 2:
+            await editor.edit(other, script(sub=["item", "item"]), scope="file")
+            await asyncio.sleep(0.1)
+        warmed = (await editor.request("test/model", {}))["warmed"]
+        assert len(warmed) == 2
+
+
+async def test_the_model_is_freed_when_idle_and_loaded_again_on_demand() -> None:
+    async with Editor(settings={"idleUnload": 0.2}) as editor:
+        document = editor.open(URI, SHOP)
+        await editor.edit(document, RENAME, scope="file")
+        await editor.status(lambda status: status["model"]["state"] == "unloaded")
+        await editor.edit(document, script(sub=["sum_", "amount"]), scope="file")
+        assert document.text == SHOP
+
+
+@pytest.mark.parametrize("choice", ["Download", "Not now", None])
+async def test_a_missing_model_is_offered_for_download(choice: str | None, tmp_path: Path) -> None:
+    env = {
+        "SCRIPTED_NEEDS": str(tmp_path / "model"),
+        "REDRAFT_MODELS_DIR": str(tmp_path / "models"),
+        "HOME": str(tmp_path),
+        "HF_HOME": str(tmp_path),
+        "XDG_CACHE_HOME": str(tmp_path),
+    }
+    async with Editor(env=env) as editor:
+        document = editor.open(URI, SHOP)
+        editor.on_request["window/showMessageRequest"] = lambda _: choice and {"title": choice}
+        _, answer = editor.begin_edit(document, RENAME, scope="file")
+        question = await editor.until("window/showMessageRequest")
+        assert [action["title"] for action in question["actions"]] == ["Download", "Not now"]
+        if choice == "Download":
+            assert (await answer)["outcome"] == "applied"
+            steps = [p["value"].get("message") for p in editor.said("$/progress")]
+            assert "downloading" in steps
+        else:
+            assert "not on this machine" in (await error_of(answer)).message
+            assert document.text == SHOP
