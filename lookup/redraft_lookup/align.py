@@ -81,6 +81,7 @@ class Aligner:
         self._insert = inserted / total
         self._replace = np.zeros_like(replaced)
         self._replace[1:] = replaced[:-1] / total
+        self._replace[-1] += replaced[-1] / total  # behind the end there is only the end
         self._settle()
 
     def candidates(self, n: int) -> list[tuple[int, float]]:

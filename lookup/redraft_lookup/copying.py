@@ -174,11 +174,12 @@ class CopyDrafter:
     def _written(self, token: int, place: int) -> None:
         """Take in one token, at `place` of the text, that is not simply copied on."""
         position = self._aligner.certain
+        if position is not None and position < len(self._source.ids):
+            self._breaks.broke(self._run)
+            if self._refuted(position, token):
+                return
+            position = self._aligner.certain  # of a source that may have begun anew
         if position is not None:
-            if position < len(self._source.ids):
-                self._breaks.broke(self._run)
-                if self._refuted(position, token):
-                    return
             self._run = 0
             self._gap = (position, place)
         self._aligner.emit(token)

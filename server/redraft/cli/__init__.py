@@ -17,7 +17,7 @@ import traceback
 from collections.abc import Sequence
 
 from redraft import __version__
-from redraft.cli import demo, doctor, edit, models, serve
+from redraft.cli import bench, codemod, demo, doctor, edit, models, serve, trace
 from redraft.errors import RedraftError
 
 __all__ = ["main"]
@@ -60,6 +60,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"redraft {__version__}")
     verbs = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for verb in (edit, serve, demo, models, doctor):
+    for verb in (edit, codemod, serve, demo, trace, models, doctor, bench):
         verb.add_parser(verbs)
     return parser

@@ -10,6 +10,7 @@ from redraft.syntax.languages import LANGUAGES, language_of
 from redraft.syntax.targets import (
     Target,
     bodies,
+    captured,
     parse_errors,
     target_at,
     target_named,
@@ -20,6 +21,7 @@ __all__ = [
     "LANGUAGES",
     "Target",
     "bodies",
+    "captured",
     "language_of",
     "parse_errors",
     "target_at",

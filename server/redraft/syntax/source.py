@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from tree_sitter import Node, Parser, QueryCursor
+from tree_sitter import Node, Parser, Query, QueryCursor, QueryError
 
+from redraft.errors import InputError
 from redraft.messages import Span
 from redraft.syntax.languages import Grammar, grammar
 
@@ -63,6 +64,19 @@ class Source:
             return 0
         captures = QueryCursor(self._grammar.problems).captures(self._root)
         return len(captures.get("problem", []))
+
+    def captured(self, query: str) -> list[Span]:
+        """What the captures of the tree-sitter query `query` name, in the order they begin.
+
+        Raises InputError where the grammar does not know such a query.
+        """
+        try:
+            captures = QueryCursor(Query(self._grammar.language, query)).captures(self._root)
+        except QueryError as error:
+            raise InputError(f"not a query of this grammar: {error}") from error
+        nodes = {node.id: node for found in captures.values() for node in found}.values()
+        place = _code_points(self._data, (n for x in nodes for n in (x.start_byte, x.end_byte)))
+        return sorted(Span(place[node.start_byte], place[node.end_byte]) for node in nodes)
 
     def definitions(self) -> list[Definition]:
         """Every named function, class and the like, in the order they begin."""

@@ -10,7 +10,15 @@ from redraft.syntax.languages import grammar
 from redraft.syntax.source import Source, normal_name
 from redraft.text import LineIndex
 
-__all__ = ["Target", "bodies", "parse_errors", "target_at", "target_named", "targets"]
+__all__ = [
+    "Target",
+    "bodies",
+    "captured",
+    "parse_errors",
+    "target_at",
+    "target_named",
+    "targets",
+]
 
 _FUNCTIONS = frozenset({"function", "method", "macro"})
 
@@ -91,6 +99,14 @@ def bodies(text: str, language: str) -> tuple[Span, ...]:
         if body and not (outermost and body.start < outermost[-1].stop):
             outermost.append(body)
     return tuple(outermost)
+
+
+def captured(text: str, language: str, query: str) -> tuple[Span, ...]:
+    """What the captures of a tree-sitter query name in `text`, in the order they begin.
+
+    Raises InputError where the language's grammar does not know such a query.
+    """
+    return tuple(Source(text, language).captured(query))
 
 
 def parse_errors(text: str, language: str) -> int:

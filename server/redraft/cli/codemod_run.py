@@ -1,0 +1,266 @@
+"""A codemod from its order to its exit code: guards, plan, model, journal, summary.
+
+0  done, or nothing to do        1  --check: a file would change
+2  something failed or was refused        130  interrupted
+"""
+
+import hashlib
+import json
+import secrets
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import platformdirs
+
+from redraft import models
+from redraft.cli import options
+from redraft.cli.codemod_show import Output, Shown, Stopper, reviewer
+from redraft.cli.codemod_tell import n_of
+from redraft.cli.show import say
+from redraft.codemod import git
+from redraft.codemod.cache import Cache
+from redraft.codemod.commands import Command
+from redraft.codemod.distribute import connected
+from redraft.codemod.estimate import estimate
+from redraft.codemod.journal import Journal, Log, Started, folder_of, logs
+from redraft.codemod.plan import Plan, plan
+from redraft.codemod.recipe import Recipe
+from redraft.codemod.run import run
+from redraft.codemod.select import Selection
+from redraft.codemod.task import Task
+from redraft.codemod.walk import Rules
+from redraft.codemod.write import Writer
+from redraft.errors import InputError
+from redraft.messages import DecodeOptions, Model
+from redraft.models.hashes import known_sha256
+from redraft.settings import Settings
+
+__all__ = ["Order", "execute", "model_sha256"]
+
+Mode: TypeAlias = Literal["plan", "diff", "check", "write", "interactive"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """Everything the user asked for, checked."""
+
+    recipe: Recipe
+    root: Path
+    paths: tuple[Path, ...]
+    rules: Rules
+    selection: Selection
+    limit: int | None
+    settings: Settings
+    jobs: int
+    ray: str | None
+    formatter: Command | None
+    verifier: Command | None
+    mode: Mode
+    resume: bool
+    fail_fast: bool
+    allow_dirty: bool
+    commit: bool
+    output: Output
+    report: Path | None
+
+    @property
+    def writes(self) -> bool:
+        return self.mode in ("write", "interactive")
+
+    @property
+    def decoding(self) -> DecodeOptions:
+        return replace(self.settings.decode_options, route="codemod")
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What decides the results, the instruction and the model aside."""
+        decoding = asdict(self.decoding)
+        del decoding["timeout_s"]
+        return {
+            "paths": sorted(str(path.resolve()) for path in self.paths),
+            "rules": asdict(self.rules),
+            "selection": asdict(self.selection),
+            "limit": self.limit,
+            "decoding": decoding,
+            "format_with": self.formatter.words if self.formatter else None,
+            "verify_with": self.verifier.words if self.verifier else None,
+        }
+
+
+def execute(order: Order) -> int:
+    """Plan, run, tell; the exit code."""
+    start = time.monotonic()
+    started = _started(order)
+    log = _to_resume(order, started.identity)
+    if order.writes:
+        _check_git(order, log)
+    planned = _left(order, log) if log else _planned(order, order.paths)
+    shown = Shown(order.output, planned, started.instruction, keeps=order.report is not None)
+    if order.mode == "plan":
+        shown.plan()
+        return 2 if planned.broken else 0
+    broken = tuple(one.path for one in planned.broken)
+    started = log.started if log else replace(started, files=planned.files, broken=broken)
+    with Stopper() as stopper:
+        _carry_out(order, planned, started, log, shown, stopper)
+    if order.commit and not stopper.asked:
+        _commit(order, started)
+    shown.end(time.monotonic() - start, run=started.run if order.writes else "")
+    if order.report:
+        order.report.write_text(shown.page(), encoding="utf-8")
+    if stopper.asked:
+        return 130
+    return (
+        2 if shown.is_failed else int(order.mode == "check" and shown.summary.files["changed"] > 0)
+    )
+
+
+def model_sha256(chosen: Settings) -> str:
+    """The sha256 of the model file that the settings name. Raises ModelError without one."""
+    return known_sha256(models.resolve(chosen.model), models.Places.of_user().cache)
+
+
+def _started(order: Order) -> Started:
+    """The first record of a run's journal, its files still to come."""
+    now = datetime.now(timezone.utc)
+    model = model_sha256(order.settings)
+    told = [order.recipe.asked, model, order.parameters]
+    return Started(
+        run=f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}",
+        at=now.isoformat(timespec="seconds"),
+        root=str(order.root),
+        instruction=order.recipe.asked,
+        identity=hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest(),
+        model=model,
+        parameters=order.parameters,
+        files=(),
+    )
+
+
+def _to_resume(order: Order, identity: str) -> Log | None:
+    """The last run of the same order, where it is to be resumed."""
+    if not order.resume:
+        return None
+    same = [log for log in logs(folder_of(order.root)) if log.started.identity == identity]
+    return same[-1] if same and not same[-1].undone else None
+
+
+def _left(order: Order, log: Log) -> Plan:
+    """What `log` leaves to do; files that could not be read or written then are tried again."""
+    broken = (order.root / path for path in log.started.broken if path not in log.closed)
+    again = _planned(replace(order, limit=None), [path for path in broken if path.exists()])
+    return Plan(root=order.root, files=(*log.left, *again.files), broken=again.broken)
+
+
+def _planned(order: Order, paths: Sequence[Path]) -> Plan:
+    return plan(
+        order.root,
+        paths,
+        order.rules,
+        order.selection,
+        limit=order.limit,
+        writable=order.writes,
+    )
+
+
+def _check_git(order: Order, log: Log | None) -> None:
+    """Refuse to mix edits with work that is not committed yet."""
+    is_repository = git.toplevel(order.root) == order.root
+    if order.commit and not is_repository:
+        raise InputError(f"--commit: {order.root} is no git repository")
+    if not is_repository or order.allow_dirty:
+        return
+    own = log.announced if log else {}
+    if changed := [path for path in git.dirty(order.root) if path not in own]:
+        more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
+        raise InputError(
+            f"{order.root} has uncommitted changes ({changed[0]}{more}): commit or stash them, "
+            "or give --allow-dirty"
+        )
+
+
+def _carry_out(
+    order: Order, planned: Plan, started: Started, log: Log | None, shown: Shown, stopper: Stopper
+) -> None:
+    with ExitStack() as stack:
+        writer: Writer | None = None
+        if order.writes:
+            journal = stack.enter_context(Journal(_path(order.root, started.run)))
+            writer = Writer(root=order.root, journal=journal, verify=order.verifier)
+            if log is None:
+                journal.append(started)
+            else:
+                shown.resumed(log)
+                for announced in log.unsettled:
+                    shown.add(writer.settle(announced))
+        if planned.files and not stopper.asked:
+            model, n_together = _model(order, stack)
+            expected = estimate(planned, model, started.instruction)
+            is_bar = sys.stderr.isatty() and order.mode != "interactive"
+            stack.enter_context(shown.progress(model, expected, is_bar=is_bar))
+            task = _task(order, started, writer, shown, stopper, n_together)
+            for result in run(planned, model, task):
+                shown.add(result)
+                if order.fail_fast and shown.is_failed:
+                    return
+
+
+def _model(order: Order, stack: ExitStack) -> tuple[Model, int]:
+    """Who writes the replies, and how many of them at once."""
+    local = stack.enter_context(options.open_model(order.settings))
+    if order.ray is None:
+        return local, order.jobs
+    # Bound here, for a node gets these functions and what they hold on to.
+    chosen, open_model, identify = order.settings, options.open_model, model_sha256
+    cluster = stack.enter_context(
+        connected(local, order.ray, lambda: open_model(chosen), lambda: identify(chosen))
+    )
+    return cluster, order.jobs * cluster.n_workers
+
+
+def _task(
+    order: Order,
+    started: Started,
+    writer: Writer | None,
+    shown: Shown,
+    stopper: Stopper,
+    n_together: int,
+) -> Task:
+    cache = Cache(
+        platformdirs.user_cache_path("redraft") / "codemod", started.model, order.decoding
+    )
+    cache.prune()
+    return Task(
+        instruction=started.instruction,
+        options=order.decoding,
+        n_together=n_together,
+        cache=cache,
+        formatter=order.formatter,
+        write=writer.write if writer else lambda result: result,
+        review=reviewer(stopper) if order.mode == "interactive" else None,
+        on_reply=shown.replied,
+        cancelled=lambda: stopper.asked,
+    )
+
+
+def _commit(order: Order, started: Started) -> None:
+    log = Log.read(_path(order.root, started.run))
+    closed = log.closed.values() if log else ()
+    paths = [one.path for one in closed if one.written and one.state == "changed"]
+    if not paths:
+        return
+    title = " ".join(order.recipe.instruction.split())
+    title = title if len(title) <= 72 else f"{title[:71].rstrip()}…"
+    listed = "".join(f"- {path}\n" for path in paths)
+    message = f"{title}\n\nredraft codemod, run {started.run}:\n\n{started.instruction}\n\n{listed}"
+    say(f"committed {n_of(len(paths), 'file')} as {git.commit(order.root, message, paths)}")
+
+
+def _path(root: Path, run: str) -> Path:
+    return folder_of(root) / f"{run}.jsonl"

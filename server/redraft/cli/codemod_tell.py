@@ -1,0 +1,88 @@
+"""Results of a codemod in words and as JSON. Pure; prints nothing."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from typing import Any
+
+from redraft.codemod.plan import Plan
+from redraft.codemod.results import FileResult, Summary, TargetResult, kind_of
+from redraft.diff import unified
+from redraft.messages import Refused
+
+__all__ = ["n_of", "problems", "record", "rows"]
+
+
+def record(result: FileResult) -> dict[str, Any]:
+    """The object of one file, for --json and --jsonl. Lines count from 1, times are in seconds."""
+    diff = ""
+    if result.document is not None and result.new_text is not None:
+        diff = unified(result.document.text, result.new_text, result.path)
+    return {
+        "path": result.path,
+        "state": result.state,
+        "written": result.written,
+        "message": result.message,
+        "diff": diff,
+        "targets": [_target(one) for one in result.targets],
+    }
+
+
+def _target(one: TargetResult) -> dict[str, Any]:
+    refused = one.ending if isinstance(one.ending, Refused) else None
+    return {
+        "name": one.target.name,
+        "kind": one.target.kind,
+        "line": one.line,
+        "last_line": one.last_line,
+        "outcome": kind_of(one.ending).partition(":")[0],
+        "reason": refused.reason if refused else None,
+        "message": refused.message if refused else "",
+        "cached": one.cached,
+        "stats": asdict(one.ending.stats),
+    }
+
+
+def n_of(n: int, what: str) -> str:
+    """`1 file`, `2 files`."""
+    return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
+
+
+def problems(result: FileResult) -> Iterator[str]:
+    """One line for each refusal and failure."""
+    if result.message:
+        yield f"{result.path}: {result.message}"
+    for one in result.targets:
+        if isinstance(one.ending, Refused):
+            yield f"{result.path}:{one.line} {one.target.name}: {one.ending.message}"
+
+
+def rows(
+    summary: Summary, planned: Plan, wall_s: float, plain_s: float | None
+) -> list[tuple[str, str]]:
+    """The lines of the summary. `plain_s`: what one plainly decoded token takes, if known."""
+    files = dict(summary.files)
+    if planned.broken:
+        files["failed"] = files.get("failed", 0) + len(planned.broken)
+    if planned.skipped:
+        files["skipped"] = len(planned.skipped)
+    told = [("files", _counts(files)), ("targets", _counts(summary.targets))]
+    if summary.output_tokens:
+        told.append(("tokens", _tokens(summary)))
+    speed = f"{wall_s:.1f} s"
+    if summary.output_tokens:
+        written_s = max(1e-9, wall_s - summary.prefill_s)
+        speed += f", {summary.output_tokens / written_s:.1f} tokens/s"
+        if plain_s:
+            speed += f", {summary.output_tokens * plain_s / written_s:.1f} times plain decoding"
+    return [*told, ("time", speed)]
+
+
+def _counts(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{n:,} {what}" for what, n in sorted(counts.items())) or "none"
+
+
+def _tokens(summary: Summary) -> str:
+    return (
+        f"{summary.prompt_tokens:,} read ({summary.reused_tokens:,} of them reused), "
+        f"{summary.output_tokens:,} written, {summary.copied_share:.0%} of them copied"
+    )

@@ -1,0 +1,51 @@
+"""A model that edits by rule, whatever it is asked first: what code mods are tested with.
+
+Each reply depends on its prompt alone. Replies asked for together come back in an order of their
+own, as they do from a real batch.
+"""
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from tests.redraft.scripted import Scripted
+
+from redraft.messages import Completion, DecodeOptions, Prompt
+
+
+def rename(source: str) -> str:
+    """The rule of most tests: `old` is called `new` everywhere."""
+    return source.replace("old", "new")
+
+
+@dataclass
+class Editing(Scripted):
+    """Answers with `rule` of the text to edit; `together` are the sizes of the batches."""
+
+    rule: Callable[[str], str] = rename
+    together: list[int] = field(default_factory=list)
+
+    def complete(self, prompt: Prompt, *args, **kwargs) -> Completion:
+        self.before_reply(prompt)
+        self.replies = [""] * len(self.asked) + [self.rule(prompt.source) + "```\n"]
+        return super().complete(prompt, *args, **kwargs)
+
+    def before_reply(self, prompt: Prompt) -> None:
+        """For tests to do something at the worst moment."""
+
+
+class Together(Editing):
+    def complete_many(
+        self,
+        requests: Sequence[tuple[Prompt, int]],
+        options: DecodeOptions,
+        *,
+        n_together: int,
+        cancelled: Callable[[], bool] = lambda: False,
+    ) -> Iterator[tuple[int, Completion]]:
+        self.together.append(len(requests))
+        order = list(range(len(requests)))
+        random.Random(len(requests)).shuffle(order)
+        for i in order:
+            prompt, max_tokens = requests[i]
+            yield i, self.complete(prompt, options, max_tokens=max_tokens, cancelled=cancelled)

@@ -1,0 +1,137 @@
+"""What `--resume` goes on with, and what it leaves alone. Crashes are in test_kill.py."""
+
+import re
+from pathlib import Path
+
+import pytest
+from tests.redraft.codemod.conftest import FILES, contents
+from tests.redraft.codemod.editing import Editing, Together
+
+from redraft.codemod.journal import folder_of
+from redraft.messages import Prompt
+
+RESUME = ("rename old", ".", "--write", "--resume", "--jobs", "1")
+
+
+class Dying(Editing):
+    """Loses its process at the first prompt that holds `at`."""
+
+    at: str = "oldName"
+
+    def before_reply(self, prompt: Prompt) -> None:
+        if self.at in prompt.source:
+            raise MemoryError("as good as a crash")
+
+
+@pytest.fixture
+def crashed(repo: Path, codemod) -> Path:
+    """A run that ended after its first file."""
+    assert codemod(*RESUME, model=Dying()).code == 2
+    assert (repo / "lib/tools.py").read_text() == FILES["lib/tools.py"].replace("old", "new")
+    return repo
+
+
+def test_it_goes_on_where_the_run_stopped(crashed: Path, codemod):
+    model = Together()
+    ran = codemod(*RESUME, model=model)
+    assert ran.code == 0
+    assert [p.source.split("(")[0].split()[-1] for p in model.asked] == [
+        *("oldName", "old_total", "old_sum", "show")
+    ]
+    assert "redraft: resuming the run " in ran.err
+    assert "files    3 changed\n" in ran.err
+    assert "targets  4 rewritten, 2 unchanged\n" in ran.err
+    run = re.search(r"undo (\S+)`", ran.err)[1]
+    assert codemod("undo", run).code == 0
+    assert contents(crashed) == {name: text.encode() for name, text in sorted(FILES.items())}
+
+
+def test_a_finished_run_has_nothing_left(repo: Path, codemod):
+    codemod("rename old", ".", "--write")
+    before, model = contents(repo), Together()
+    ran = codemod("rename old", ".", "--write", "--resume", model=model)
+    assert (ran.code, model.asked, contents(repo)) == (0, [], before)
+    assert "files    3 changed\n" in ran.err
+
+
+def test_refusals_of_the_first_process_count(repo: Path, codemod):
+    ran = codemod("x", ".", "--write", model=Together(rule=lambda source: "def (:\n"))
+    assert ran.code == 2
+    assert codemod("x", ".", "--write", "--resume").code == 2
+
+
+def test_files_that_changed_meanwhile_are_not_touched(crashed: Path, codemod):
+    (crashed / "shop.py").write_text("def old(): pass\n")
+    (crashed / "new.py").write_text("def old(): pass\n")
+    ran = codemod(*RESUME, "--allow-dirty")
+    assert ran.code == 2
+    assert "shop.py changed since the run began; nothing was written" in ran.err
+    for name in ("shop.py", "new.py"):
+        assert (crashed / name).read_text() == "def old(): pass\n"
+    assert "newName" in (crashed / "lib/web.js").read_text()
+
+
+def test_a_write_cut_off_is_not_finished_in_a_file_that_changed(crashed: Path, codemod):
+    (journal,) = folder_of(crashed).glob("*.jsonl")
+    lines = journal.read_text().splitlines(keepends=True)
+    assert '"closed"' in lines[-1]
+    journal.write_text("".join(lines[:-1]))
+    (crashed / "lib/tools.py").write_text("mine\n")
+    ran = codemod(*RESUME)
+    assert ran.code == 2
+    assert "lib/tools.py changed since the run began; nothing was written" in ran.err
+    assert (crashed / "lib/tools.py").read_text() == "mine\n"
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        pytest.param(["rename  old", "."], id="instruction"),
+        pytest.param(["rename old", "lib/web.js", "shop.py"], id="paths"),
+        pytest.param(["rename old", ".", "--select", "*"], id="selection"),
+        pytest.param(["rename old", ".", "--exclude", "x"], id="rules"),
+        pytest.param(["rename old", ".", "--max-tokens", "999"], id="parameters"),
+        pytest.param(["rename old", ".", "--verify-with", "true"], id="commands"),
+    ],
+)
+def test_another_order_is_another_run(crashed: Path, codemod, args):
+    ran = codemod(*args, "--write", "--resume", "--allow-dirty")
+    assert ran.code == 0
+    assert "resuming" not in ran.err
+
+
+def test_how_much_at_once_and_how_it_is_shown_make_no_other_run(crashed: Path, codemod):
+    args = ("rename old", ".", "--write", "--resume", "--jobs", "9", "--jsonl", "--timeout", "99")
+    assert "resuming" in codemod(*args).err
+
+
+def test_a_run_that_was_undone_starts_anew(repo: Path, codemod):
+    run = re.search(r"undo (\S+)`", codemod("rename old", ".", "--write").err)[1]
+    codemod("undo", run)
+    ran = codemod("rename old", ".", "--write", "--resume")
+    assert "resuming" not in ran.err
+    assert "newName" in (repo / "lib/web.js").read_text()
+
+
+def test_a_file_that_could_not_be_read_is_tried_again(repo: Path, codemod, monkeypatch):
+    from redraft import files
+
+    real = files.read
+
+    def read(path):
+        if Path(path).name == "web.js":
+            try:
+                raise PermissionError(13, "Permission denied")
+            except OSError as error:
+                raise files.InputError(f"cannot read {path}") from error
+        return real(path)
+
+    monkeypatch.setattr(files, "read", read)
+    for _ in range(2):
+        ran = codemod("rename old", ".", "--write", "--resume")
+        assert ran.code == 2
+        assert "failed: lib/web.js: cannot read" in ran.err
+    monkeypatch.setattr(files, "read", real)
+    assert codemod("rename old", ".", "--write", "--resume").code == 0
+    assert "newName" in (repo / "lib/web.js").read_text()
+    assert codemod("rename old", ".", "--write", "--resume").code == 0

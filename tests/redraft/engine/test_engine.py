@@ -1,0 +1,426 @@
+"""Whole requests: the same text however it comes about, and a true state however it ends."""
+
+import itertools
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from tests.redraft.engine.prompts import decode, prompt
+from tests.redraft.engine.tiny import CHAT_END
+
+from redraft.engine import Engine
+from redraft.engine import request as request_module
+from redraft.engine.calibrate import CostBook
+from redraft.engine.states import StateStore
+from redraft.errors import EngineError, ModelError
+from redraft.messages import DecodeOptions, Piece, Progress, Prompt
+
+STRATEGIES = ("plain", "lookup", "copy", "jacobi", "lookahead", "auto")
+CODE = "def area(width, height):\n    return width * height\n\n\ndef double(x):\n    return x + x\n"
+LONG = "".join(f"def f{i}(x):\n    return x + {i}\n\n" for i in range(30))
+OTHER = "".join(f"int g{i}(int x) {{ return x - {i}; }}\n" for i in range(30))
+
+
+def copy_task(code: str = CODE, n: str = "") -> Prompt:
+    """The small model writes the code again, and then on and on."""
+    again = f"The same code again{n}:\n"
+    return prompt(f"Code:\n{code}\n", f"{again}{code}\n{again}", source=code)
+
+
+def write_greeting(engine: Engine, **options):
+    """A chat that the small model ends by itself."""
+    chat = "<|im_start|>user\nSay hello in one short sentence.<|im_end|>\n<|im_start|>assistant\n"
+    options.setdefault("max_tokens", 40)
+    asked = Prompt(
+        file=(Piece(chat, control=True),),
+        request=(Piece(""), Piece(options.pop("start", ""))),
+        source=options.pop("source", ""),
+        stop=tuple(options.pop("stop", ())),
+    )
+    return decode(engine, asked, **options)
+
+
+class TestOneText:
+    """In invariant mode the strategy decides the passes and nothing else."""
+
+    @pytest.mark.parametrize("options", [{}, {"temperature": 0.8, "seed": 7, "top_k": 40}], ids=str)
+    def test_of_the_small_model(self, options: dict, small_engine: Engine):
+        texts = {
+            strategy: decode(
+                small_engine, copy_task(), strategy=strategy, exactness="invariant", **options
+            )
+            for strategy in STRATEGIES
+        }
+        assert len({one.text for one in texts.values()}) == 1
+        if not options:
+            assert texts["copy"].text.startswith(CODE[:40])
+            assert texts["copy"].stats.passes < texts["plain"].stats.passes / 3
+
+    @pytest.mark.parametrize("strategy", STRATEGIES)
+    @pytest.mark.parametrize("temperature", [0, 1])
+    @pytest.mark.parametrize("text", ["", "abcabcabc", CODE, LONG, "→ 😀 é" * 9], ids=range(5))
+    def test_of_a_tiny_model(self, strategy, temperature, text, tiny: Engine):
+        asked = prompt("x" + text, source=text)
+        options = {"exactness": "invariant", "temperature": temperature, "seed": 3, "max_tokens": 90}
+        plain = decode(tiny, asked, strategy="plain", **options)
+        drafted = decode(tiny, asked, strategy=strategy, **options)
+        assert drafted.text == plain.text
+        assert drafted.finish == plain.finish
+        assert drafted.stats.output_tokens == plain.stats.output_tokens
+
+    def test_other_seeds_give_other_texts(self, tiny: Engine):
+        texts = {decode(tiny, prompt("ab"), temperature=1, seed=seed).text for seed in range(4)}
+        assert len(texts) == 4
+
+    @pytest.mark.parametrize("exactness", ["fast", "invariant"])
+    def test_asked_twice_is_answered_alike(self, exactness, tiny: Engine):
+        one, other = (decode(tiny, prompt(CODE, source=CODE), exactness=exactness) for _ in "ab")
+        assert one.text == other.text
+
+    def test_passes_add_up(self, tiny: Engine):
+        done = decode(tiny, prompt(CODE, source=CODE), exactness="invariant")
+        assert b"".join(p for one in done.passes for p in one.pieces).decode(errors="replace") == (
+            done.text
+        )
+        assert len(done.passes) == done.stats.passes
+        assert sum(len(one.tokens) for one in done.passes) == done.stats.output_tokens
+
+
+class TestReuse:
+    @pytest.mark.parametrize("exactness", ["fast", "invariant"])
+    def test_warmed_up_or_not_the_text_is_the_same(self, exactness, open_engine, tiny_path: Path):
+        cold, warm = open_engine(tiny_path), open_engine(tiny_path)
+        asked = prompt(LONG, source=LONG)
+        warm.warm(asked.file, exactness=exactness)
+        expected = decode(cold, asked, exactness=exactness)
+        done = decode(warm, asked, exactness=exactness)
+        assert done.text == expected.text
+        assert expected.stats.reused_tokens == 0
+        assert done.stats.reused_tokens == warm.count_tokens(LONG)
+
+    def test_the_small_model_too(self, small_engine: Engine):
+        cold = decode(small_engine, copy_task(n=" 1"), exactness="invariant", max_tokens=30)
+        decode(small_engine, prompt(OTHER), exactness="invariant", max_tokens=1)
+        small_engine.warm(copy_task().file, exactness="invariant")
+        warm = decode(small_engine, copy_task(n=" 1"), exactness="invariant", max_tokens=30)
+        assert warm.text == cold.text
+        assert warm.stats.reused_tokens == small_engine.count_tokens(f"Code:\n{CODE}\n")
+
+    def test_another_request_for_a_file_prefills_only_the_request(self, tiny: Engine):
+        first, second = prompt(LONG, "One: "), prompt(LONG, "Another: ")
+        assert decode(tiny, first).stats.reused_tokens == 0
+        assert decode(tiny, second).stats.reused_tokens == tiny.count_tokens(LONG)
+
+    def test_an_edit_keeps_what_stands_well_before_it(self, open_engine, tiny_path: Path):
+        tiny, cold = open_engine(tiny_path), open_engine(tiny_path)
+        edited = LONG.replace("x + 20", "x * 20")
+        n_before = tiny.count_tokens(LONG[: LONG.index("x + 20")])
+        decode(tiny, prompt(LONG))
+        done = decode(tiny, prompt(edited))
+        assert n_before - 128 < done.stats.reused_tokens <= n_before
+        assert done.text == decode(cold, prompt(edited)).text
+
+    def test_a_file_that_comes_back_is_still_there(self, open_engine, tiny_path: Path):
+        tiny, cold = open_engine(tiny_path), open_engine(tiny_path)
+        decode(tiny, prompt(LONG))
+        assert decode(tiny, prompt(OTHER)).stats.reused_tokens == 0
+        done = decode(tiny, prompt(LONG, "Now: "))
+        assert done.stats.reused_tokens == tiny.count_tokens(LONG)
+        assert done.text == decode(cold, prompt(LONG, "Now: ")).text
+
+    def test_files_of_the_past_stay_within_the_budget(self, tiny: Engine):
+        decode(tiny, prompt(LONG))
+        n_bytes = len(tiny._text.context.save(0))
+        tiny._states = tiny._text._store = StateStore(2 * n_bytes)
+        for i in range(5):
+            decode(tiny, prompt(f"{i} {LONG}"))
+            assert tiny._states.size <= 2 * n_bytes
+        assert decode(tiny, prompt(f"3 {LONG}")).stats.reused_tokens > 0
+        assert decode(tiny, prompt(f"0 {LONG}")).stats.reused_tokens == 0
+
+    def test_a_context_that_grows_keeps_the_file(self, open_engine, tiny_path: Path):
+        tiny, cold = open_engine(tiny_path), open_engine(tiny_path)
+        decode(tiny, prompt(LONG))
+        small = tiny._text.context.n_ctx
+        done = decode(tiny, prompt(LONG), max_tokens=small)
+        assert tiny._text.context.n_ctx > small
+        assert done.stats.reused_tokens == tiny.count_tokens(LONG)
+        assert done.text == decode(cold, prompt(LONG), max_tokens=small).text
+
+    def test_a_file_that_leaves_no_room_is_not_warmed(self, open_engine, tiny_path: Path):
+        tiny = open_engine(tiny_path, n_ctx=2100)
+        tiny.warm(prompt(LONG).file)
+        assert decode(tiny, prompt(LONG)).stats.reused_tokens == 0
+
+
+class TestEndings:
+    ASKED = prompt(LONG, source=LONG)
+
+    def complete(self, engine: Engine, n_calls: int, **options):
+        """Cancel from the `n_calls`-th question on; how often was asked after that?"""
+        calls = itertools.count(1)
+        late: list[int] = []
+
+        def cancelled() -> bool:
+            n = next(calls)
+            if n > n_calls:
+                late.append(n)
+            return n >= n_calls
+
+        done = decode(engine, self.ASKED, cancelled=cancelled, **options)
+        return done, len(late), next(calls) - 1
+
+    @pytest.mark.parametrize("exactness", ["fast", "invariant"])
+    def test_cancelling_after_any_pass_ends_there_and_the_next_request_is_right(
+        self, exactness, open_engine, tiny_path: Path
+    ):
+        options = {"exactness": exactness, "strategy": "lookahead", "max_tokens": 12}
+        engine = open_engine(tiny_path)
+        expected, _, n_cold = self.complete(engine, 10**6, **options)
+        _, _, n_warm = self.complete(engine, 10**6, **options)
+        assert n_cold > n_warm > 4
+        for n in range(1, n_warm + 1):
+            self.expect_cancelled(engine, n, expected.text, options)
+        for n in range(1, n_cold + 1):
+            self.expect_cancelled(open_engine(tiny_path), n, expected.text, options)
+
+    def expect_cancelled(self, engine: Engine, n_calls: int, expected: str, options: dict) -> None:
+        done, n_late, _ = self.complete(engine, n_calls, **options)
+        assert (done.finish, n_late) == ("cancelled", 0)
+        assert expected.startswith(done.text.rstrip("\ufffd"))
+        assert decode(engine, self.ASKED, **options).text == expected
+
+    def test_warming_up_is_cancelled_between_passes(self, tiny: Engine):
+        tiny.warm(self.ASKED.file, cancelled=lambda: True)
+        assert tiny._text.tokens == []
+        answers = iter([False, False, True])
+        tiny.warm(self.ASKED.file, cancelled=lambda: next(answers))
+        assert decode(tiny, self.ASKED).stats.reused_tokens == 256
+
+    @pytest.mark.parametrize("n_passes", [0, 2, 9])
+    def test_the_deadline_is_looked_at_after_every_pass(
+        self, n_passes: int, monkeypatch: pytest.MonkeyPatch, tiny: Engine
+    ):
+        decode(tiny, prompt("x"))
+        clock = itertools.count()
+        fake = SimpleNamespace(monotonic=lambda: next(clock))
+        monkeypatch.setattr(request_module, "time", fake)
+        done = decode(tiny, self.ASKED, strategy="plain", timeout_s=n_passes + 1)
+        assert done.finish == "timeout"
+        assert next(clock) == n_passes + 2
+
+    @pytest.mark.parametrize("strategy", ["plain", "copy", "lookahead"])
+    def test_the_token_limit_cuts_drafts(self, strategy, small_engine: Engine):
+        whole = decode(small_engine, copy_task(), exactness="invariant", max_tokens=30)
+        for n in (1, 2, 7, 20):
+            cut = decode(
+                small_engine, copy_task(), strategy=strategy, exactness="invariant", max_tokens=n
+            )
+            assert (cut.finish, cut.stats.output_tokens) == ("length", n)
+            assert whole.text.startswith(cut.text)
+
+    def test_the_end_of_generation_inside_a_draft_ends_the_text(self, small_engine: Engine):
+        plain = write_greeting(small_engine, strategy="plain", exactness="invariant")
+        assert plain.finish == "stop"
+        source = plain.text + " And a good day to you, and to yours, and to all."
+        done = write_greeting(small_engine, exactness="invariant", source=source)
+        assert (done.text, done.finish) == (plain.text, "stop")
+        assert done.stats.passes < plain.stats.passes
+
+    def test_a_stop_string_inside_a_draft_ends_the_text(self, small_engine: Engine):
+        whole = decode(small_engine, copy_task(), exactness="invariant")
+        stop = "height):\n    ret"
+        asked = prompt(
+            f"Code:\n{CODE}\n", copy_task().request[0].text, source=CODE, stop=["never", stop]
+        )
+        for strategy in ("plain", "copy"):
+            done = decode(small_engine, asked, strategy=strategy, exactness="invariant")
+            assert (done.text, done.finish) == (whole.text[: whole.text.index(stop)], "stop")
+
+    def test_progress_grows_to_the_whole_text(self, tiny: Engine):
+        seen: list[Progress] = []
+        done = tiny.complete(
+            self.ASKED, DecodeOptions(exactness="invariant"), max_tokens=20, on_progress=seen.append
+        )
+        phases = [phase for phase, _ in itertools.groupby(one.phase for one in seen)]
+        assert phases == ["prefill", "decode"]
+        for _, group in itertools.groupby(seen, lambda one: one.phase):
+            counts = [one.done for one in group]
+            assert counts == sorted(counts)
+        assert all(one.done <= one.expected for one in seen)
+        assert seen[-1].done == done.stats.output_tokens
+
+    def test_an_error_in_the_middle_leaves_a_true_state(self, open_engine, tiny_path: Path):
+        class Oops(Exception):
+            pass
+
+        def fail_late(progress: Progress) -> None:
+            if progress.phase == "decode" and progress.done > 3:
+                raise Oops
+
+        engine, options = open_engine(tiny_path), DecodeOptions(exactness="invariant")
+        with pytest.raises(Oops):
+            engine.complete(self.ASKED, options, max_tokens=20, on_progress=fail_late)
+        expected = decode(open_engine(tiny_path), self.ASKED, exactness="invariant")
+        assert decode(engine, self.ASKED, exactness="invariant").text == expected.text
+
+    def test_logits_that_are_no_numbers_are_named_and_the_next_request_is_right(
+        self, monkeypatch, tiny: Engine
+    ):
+        options = {"strategy": "lookahead", "exactness": "invariant"}
+        expected = decode(tiny, self.ASKED, **options)
+        run = tiny._text.context.run
+        with monkeypatch.context() as patch:
+            patch.setattr(
+                tiny._text.context, "run", lambda *args, **kw: np.full_like(run(*args, **kw), np.nan)
+            )
+            with pytest.raises(EngineError, match="no usable answer: no usable logits"):
+                decode(tiny, self.ASKED, **options)
+        assert decode(tiny, self.ASKED, **options).text == expected.text
+
+
+class TestPrompts:
+    def test_special_tokens_in_a_file_are_text(self, tiny: Engine):
+        for piece, n_tokens in ((Piece(CHAT_END), len(CHAT_END)), (Piece(CHAT_END, control=True), 1)):
+            asked = Prompt(file=(piece,), request=(Piece("x"),), source="", stop=())
+            n = decode(tiny, asked, max_tokens=1).stats.prompt_tokens
+            assert (n == 2) == (n_tokens == 1)
+
+    @pytest.mark.parametrize(
+        "asked",
+        [prompt("abc", ""), prompt("", "abc"), prompt("a", ""), prompt("", "a")],
+        ids=["no request", "no file", "one token of file", "one token of request"],
+    )
+    @pytest.mark.parametrize("exactness", ["fast", "invariant"])
+    def test_either_part_may_be_empty(self, asked, exactness, open_engine, tiny_path: Path):
+        done = decode(open_engine(tiny_path), asked, exactness=exactness)
+        whole = asked.file[0].text + asked.request[0].text
+        same = decode(open_engine(tiny_path), prompt(whole, ""), exactness=exactness)
+        assert done.text == same.text
+
+    def test_an_empty_prompt_is_refused(self, tiny: Engine):
+        with pytest.raises(EngineError, match="the prompt is empty"):
+            decode(tiny, prompt("", ""))
+
+    def test_a_prompt_beyond_the_context_is_refused_with_numbers(self, open_engine, tiny_path):
+        engine = open_engine(tiny_path, n_ctx=64)
+        with pytest.raises(EngineError, match=r"need 113 tokens, but the context holds 64: .*n_ctx"):
+            decode(engine, prompt("y" * 96, "x"), max_tokens=16)
+        assert decode(engine, prompt("y", "x"), max_tokens=16).stats.output_tokens
+
+    @pytest.mark.parametrize("exactness", ["fast", "invariant"])
+    @pytest.mark.parametrize("n_ctx", [16, 64, 300])
+    def test_a_context_is_used_to_its_last_token(
+        self, n_ctx: int, exactness, open_engine, tiny_path: Path
+    ):
+        engine = open_engine(tiny_path, n_ctx=n_ctx)
+        asked = prompt("ab", "x" * 9, source="x" * 500)
+        n_prompt = decode(engine, asked, max_tokens=1).stats.prompt_tokens
+        room = n_ctx - n_prompt
+        cut = decode(engine, asked, max_tokens=room, exactness=exactness)
+        free = decode(open_engine(tiny_path), asked, max_tokens=room, exactness=exactness)
+        assert cut.text == free.text
+        with pytest.raises(EngineError, match=f"need {n_ctx + 1} tokens"):
+            decode(engine, asked, max_tokens=room + 1)
+
+    def test_a_small_context_is_calibrated_too(self, open_engine, tiny_path: Path, tmp_path: Path):
+        engine = open_engine(tiny_path, n_ctx=300)
+        engine._costs = CostBook(tmp_path, tiny_path, n_threads=2)
+        done = decode(engine, prompt("ab"), exactness="invariant")
+        same = decode(open_engine(tiny_path), prompt("ab"), exactness="invariant")
+        assert done.text == same.text
+
+    @pytest.mark.parametrize("n_ctx", [0, -1, 16_385])
+    def test_a_context_the_model_was_not_trained_for_is_refused(self, n_ctx, tiny_path: Path):
+        with pytest.raises(ModelError, match=f"n_ctx must be from 1 to 16384 .*, not {n_ctx}"):
+            Engine.open(tiny_path, n_ctx=n_ctx)
+
+
+class TestLife:
+    def calls(self, engine: Engine) -> Iterator[None]:
+        yield lambda: decode(engine, prompt("x"))
+        yield lambda: engine.warm((Piece("x"),))
+        yield lambda: engine.measure(10)
+
+    def test_another_thread_is_refused(self, tiny: Engine):
+        errors: list[str] = []
+
+        def use() -> None:
+            for call in self.calls(tiny):
+                try:
+                    call()
+                except EngineError as error:
+                    errors.append(str(error))
+
+        thread = threading.Thread(target=use)
+        thread.start()
+        thread.join()
+        assert errors == ["the model belongs to the thread that loaded it"] * 3
+
+    def test_closing_twice_is_harmless_and_use_after_it_is_refused(self, tiny_path: Path):
+        with Engine.open(tiny_path) as engine:
+            decode(engine, prompt("x"), strategy="plain")
+        engine.close()
+        for call in self.calls(engine):
+            with pytest.raises(EngineError, match="the model is closed"):
+                call()
+
+    def test_a_measurement_is_kept(self, open_engine, tiny_path: Path):
+        engine = open_engine(tiny_path)
+        found = engine.measure(3000)
+        assert found.depth == 3000
+        assert open_engine(tiny_path)._costs.get(3000) is not None
+
+
+class TestRunningState:
+    """A model whose memory cannot be rolled back is decoded plainly, and says so."""
+
+    ASKED = prompt(LONG, source=LONG)
+
+    def test_whatever_is_asked_for(self, open_engine, recurrent_path: Path):
+        texts = set()
+        for strategy in (*STRATEGIES, "draft"):
+            for exactness in ("fast", "invariant"):
+                engine = open_engine(recurrent_path)
+                done = decode(engine, self.ASKED, strategy=strategy, exactness=exactness)
+                assert done.stats.drafted == 0
+                assert done.stats.output_tokens > 5
+                [note] = done.notes
+                assert "cannot be rolled back: it was decoded plainly" in note
+                texts.add(done.text)
+        assert len(texts) == 1
+
+    def test_nothing_is_ever_taken_back(self, open_engine, recurrent_path: Path, monkeypatch):
+        engine = open_engine(recurrent_path)
+        expected = decode(engine, self.ASKED)
+        remove, refused = engine._text.context.remove, []
+        monkeypatch.setattr(
+            engine._text.context,
+            "remove",
+            lambda *args: remove(*args) or refused.append(args) or False,
+        )
+        decode(engine, prompt("x"))
+        assert len(refused) <= 1, "only the next request's prefill finds out, and starts anew"
+        assert decode(engine, self.ASKED).text == expected.text
+
+    def test_the_next_request_is_right_after_a_cancel(self, open_engine, recurrent_path: Path):
+        engine = open_engine(recurrent_path)
+        expected = decode(engine, self.ASKED).text
+        for n in range(1, 9):
+            calls = itertools.count(1)
+            decode(engine, self.ASKED, cancelled=lambda: next(calls) >= n)  # noqa: B023
+            assert decode(engine, self.ASKED).text == expected
+
+    def test_a_warm_start_is_used_as_far_as_it_goes(self, open_engine, recurrent_path: Path):
+        engine, cold = open_engine(recurrent_path), open_engine(recurrent_path)
+        engine.warm(self.ASKED.file)
+        done = decode(engine, self.ASKED)
+        assert done.stats.reused_tokens == engine.count_tokens(LONG)
+        assert done.text == decode(cold, self.ASKED).text
+
+    def test_it_cannot_be_measured(self, open_engine, recurrent_path: Path):
+        with pytest.raises(EngineError, match="nothing to measure"):
+            open_engine(recurrent_path).measure(10)

@@ -1,0 +1,236 @@
+"""How soon drafts are right again after each kind of edit, and what they cost where they never are."""
+
+import random
+import tracemalloc
+
+import pytest
+from tests.redraft_lookup.fakes import SLOPE_CURVE, STAIRCASE_CURVE, copying, run
+from tests.redraft_lookup.words import MERGING, PLAIN, Edit, Words, draft_edit
+
+from redraft_lookup.copying import CopyDrafter
+from redraft_lookup.cost import CostCurve
+from redraft_lookup.draft import Observation
+from redraft_lookup.peers import NgramMod
+from redraft_lookup.testing import ScriptedTarget
+
+curves = pytest.mark.parametrize(
+    "curve", [SLOPE_CURVE, STAIRCASE_CURVE], ids=["slope", "staircase"]
+)
+vocabularies = pytest.mark.parametrize(
+    "pattern", [PLAIN, MERGING], ids=["whole words", "merging words"]
+)
+
+NAMES = "alpha beta gamma delta kappa sigma omega theta lambda zeta".split()
+
+
+def function(name: str, i: int) -> str:
+    return f"def {name}_{i}(left, right):\n    value = left.{name}[{i}] + right\n    return value\n\n"
+
+
+def code(n_functions: int) -> str:
+    return "".join(function(NAMES[i % len(NAMES)], i) for i in range(n_functions))
+
+
+CODE = code(12)
+MIDDLE = function(*("sigma", 5))
+
+
+def n_tokens(text: str, words: Words) -> int:
+    return len(words.tokenize(text.encode()))
+
+
+@curves
+@vocabularies
+def test_the_first_token_is_drafted_already(curve: CostCurve, pattern: bytes):
+    edit = draft_edit(CODE, CODE, curve=curve, words=Words(pattern))
+    assert edit.steps[0].accepted == edit.steps[0].drafted > 20
+    assert edit.origins[0] == "copied"
+
+
+@vocabularies
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        pytest.param("left.sigma[5]", "left.other[5]", id="a word replaced"),
+        pytest.param("left.sigma[5]", "zip(new, old)[5]", id="some words replaced by more"),
+        pytest.param("left.sigma[5] + ", "x + ", id="some words replaced by one"),
+        pytest.param("    value = left.sigma[5] + right\n", "", id="a line deleted"),
+        pytest.param("[5] + right", "", id="some words deleted"),
+        pytest.param(MIDDLE, "", id="a function deleted"),
+        pytest.param("left.sigma[5]", "left.sigma.again[5]", id="words inserted"),
+        pytest.param(MIDDLE, f"x = 7\n{MIDDLE}", id="a line inserted"),
+        pytest.param(MIDDLE, f"import os\nprint(os.name)\n\n{MIDDLE}", id="lines inserted"),
+    ],
+)
+def test_copying_goes_on_within_three_tokens_of_an_edit(old: str, new: str, pattern: bytes):
+    assert CODE.count(old) == 1
+    words = Words(pattern)
+    edit = draft_edit(CODE, CODE.replace(old, new), words=words)
+    stem = CODE[: CODE.index(old)] + new
+    assert edit.first_copied_after(n_tokens(stem, words)) <= 3
+
+
+class TestLearnedEdits:
+    """What was changed once is drafted changed."""
+
+    def origins_of(self, edit: Edit, words: Words, text: str) -> list[str | None]:
+        """The origins of the last token of each occurrence of `text` in the answer."""
+        found, written = [], ""
+        for token, origin in zip(edit.tokens, edit.origins, strict=True):
+            written += words.piece(token).decode()
+            if written.endswith(text):
+                found.append(origin)
+        return found
+
+    @vocabularies
+    def test_a_rename_is_drafted_after_two_occurrences(self, pattern: bytes):
+        body = "".join(f"    amount += {name}(amount, {i})\n" for i, name in enumerate(NAMES))
+        before = f"def f(amount):\n{body}    return amount\n"
+        after = before.replace("amount", "subtotal")
+        assert after.count("subtotal") >= 20
+        words = Words(pattern)
+        edit = draft_edit(before, after, words=words)
+        origins = self.origins_of(edit, words, "subtotal")
+        assert origins[2:] == ["learned"] * (len(origins) - 2)
+        assert len(edit.rows) <= 10
+
+    @vocabularies
+    def test_a_changed_call_is_drafted_at_the_next_sites(self, pattern: bytes):
+        before = "".join(f"{name} = load(path)\nshow({name}, {i})\n" for i, name in enumerate(NAMES))
+        after = before.replace("load(path)", "load(path, mode)")
+        words = Words(pattern)
+        edit = draft_edit(before, after, words=words)
+        origins = self.origins_of(edit, words, "(path, mode")
+        assert origins[2:] == ["learned"] * 8
+
+    @vocabularies
+    def test_a_change_of_one_place_only_is_soon_forgotten(self, pattern: bytes):
+        before = "".join(f"{name} = total + {i}\n" for i, name in enumerate(NAMES * 3))
+        after = before.replace("total", "first", 1)
+        words = Words(pattern)
+        edit = draft_edit(before, after, words=words)
+        assert edit.drafter._source.substitutions == []
+        n_ahead = len(edit.tokens) // 2
+        wrong = sum(step.drafted - step.accepted for step in edit.steps)
+        assert wrong < 2 * SLOPE_CURVE.best_rows + 20
+        last_half = edit.origins[n_ahead:]
+        assert last_half.count("copied") > 0.9 * len(last_half)
+
+    @vocabularies
+    @pytest.mark.parametrize("seed", range(5))
+    def test_renames_here_and_there_never_change_the_answer(self, seed: int, pattern: bytes):
+        """After a refuted substitution the pointer stands in a source that began anew."""
+        chance = random.Random(seed)
+        before = "".join(
+            f"{chance.choice(NAMES)} = total.{chance.choice(NAMES)}(total, {i})\n" for i in range(40)
+        )
+        parts = before.split("total")
+        after = parts[0] + "".join(chance.choice(["total", "sum_of", "x"]) + p for p in parts[1:])
+        edit = draft_edit(before, after, words=Words(pattern))
+        assert len(edit.rows) < len(edit.tokens)
+
+    def test_a_rename_reaches_the_end_of_a_long_file(self):
+        before = "".join(f"{name} = total + {i}\n" for i, name in enumerate(NAMES * 60))
+        words = Words()
+        edit = draft_edit(before, before.replace("total", "subtotal"), words=words)
+        origins = self.origins_of(edit, words, "subtotal")
+        assert origins[2:].count("learned") > 0.95 * len(origins)
+
+
+class TestOtherSources:
+    def test_a_moved_block_is_looked_up(self):
+        blocks = [function(name, i) for i, name in enumerate(NAMES)]
+        after = "".join([blocks[8], *blocks[:8], blocks[9]])
+        edit = draft_edit("".join(blocks), after)
+        assert len(edit.rows) < len(edit.tokens) / 8
+
+    def test_a_repeated_new_block_is_looked_up(self):
+        new = "log(level=1, text='started', when=now(), where=here)\n"
+        after = CODE.replace("    value", f"    {new}    value")
+        edit = draft_edit(CODE, after)
+        assert "lookup" in edit.origins
+        assert len(edit.rows) < len(edit.tokens) / 8
+
+    def test_without_a_source_the_prompt_is_looked_up(self):
+        edit = draft_edit(CODE, CODE, source="")
+        assert set(edit.origins) <= {"lookup", None}
+        assert len(edit.rows) < len(edit.tokens) / 8
+
+    def test_a_source_that_is_not_in_the_prompt_is_copied(self):
+        edit = draft_edit(CODE, CODE, in_prompt=False)
+        assert len(edit.rows) < len(edit.tokens) / 20
+
+    def test_nothing_to_copy_from_at_all(self):
+        edit = draft_edit("", " ".join(f"word{i}" for i in range(99)))
+        assert set(edit.origins) <= {"copied", "lookup", None}
+
+    def test_an_answer_that_goes_on_behind_the_source(self):
+        tail = " ".join(f"new{i}" for i in range(99))
+        edit = draft_edit(CODE, CODE + tail)
+        assert edit.seconds(SLOPE_CURVE) < draft_edit(CODE, CODE).seconds(SLOPE_CURVE) + 220
+
+    def test_an_empty_answer(self):
+        assert draft_edit(CODE, "").tokens == []
+
+    @curves
+    @pytest.mark.parametrize("seed", range(4))
+    def test_an_unrelated_answer_costs_at_most_three_percent(self, seed: int, curve: CostCurve):
+        chance = random.Random(seed)
+        answer = " ".join(chance.choices([f"w{i}" for i in range(900)], k=500))
+        edit = draft_edit(CODE, answer, curve=curve)
+        assert edit.seconds(curve) <= 1.03 * len(edit.tokens) * curve.seconds(1)
+
+
+@curves
+@pytest.mark.parametrize("n", [300, 2000])
+def test_verbatim_copying_reaches_nine_tenths_of_the_best_rate(n: int, curve: CostCurve):
+    words = Words()
+    text = words.text(words.tokenize(code(n // 20).encode())[:n])
+    edit = draft_edit(text, text, words=words, curve=curve)
+    assert len(edit.tokens) == n
+    best = curve.best_rows / curve.seconds(curve.best_rows)
+    # The pass that says the end brings no token.
+    assert n / (edit.seconds(curve) - curve.seconds(edit.rows[-1])) >= 0.9 * best
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_five_scattered_edits_take_far_fewer_passes_than_ngram_mod(seed: int):
+    chance = random.Random(seed)
+    before = [chance.randrange(1, 2000) for _ in range(4000)]
+    after = list(before)
+    for at in (500, 1200, 1900, 2600, 3300):
+        after[at : at + chance.randrange(2)] = chance.choices(range(1, 2000), k=2)
+    prompt = [1, 2, *before, 3]
+    passes = []
+    for make in (copying(SLOPE_CURVE), lambda prompt, _: NgramMod(prompt)):
+        target = ScriptedTarget(prompt, after, max_rows=128)
+        run(target, prompt, make(prompt, before), max_tokens=5000)
+        passes.append(len(target.passes))
+    assert passes[1] >= 2.5 * passes[0]
+
+
+def test_drafts_keep_to_their_budget():
+    words = Words()
+    source = words.tokenize(CODE.encode())
+    drafter = CopyDrafter(source, source, curve=SLOPE_CURVE, vocabulary=words)
+    for budget in (0, 1, 5, 63, 500):
+        assert len(drafter.propose(budget)) <= min(budget, SLOPE_CURVE.max_rows - 1)
+
+
+def test_memory_stays_under_a_megabyte_for_ten_thousand_tokens():
+    chance = random.Random(0)
+    words = Words()
+    text = " ".join(chance.choices([f"name_{i}" for i in range(3000)], k=5000))
+    tokens = words.tokenize(text.encode())
+    assert len(tokens) == 9999
+    tracemalloc.start()
+    try:
+        drafter = CopyDrafter(tokens, tokens, curve=SLOPE_CURVE, vocabulary=words)
+        for i in range(0, 9000, 50):
+            draft = drafter.propose(50)
+            path = tuple(range(len(draft)))
+            drafter.observe(Observation(tokens=tuple(tokens[i : i + 50]), draft=draft, path=path))
+        n_bytes, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert n_bytes < 2e6  # prompt and answer, 10,000 tokens each
