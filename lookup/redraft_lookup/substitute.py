@@ -70,7 +70,7 @@ def learn(before: bytes, old: bytes, new: bytes, after: bytes) -> Substitution |
         ending = _head(after)
         old, new = old + ending, new + ending
     while old and old[:1] == new[:1] and not _is_word(old[:1]):
-        old, new = old[1:], new[1:]
+        before, old, new = before + old[:1], old[1:], new[1:]
     while old and old[-1:] == new[-1:] and not _is_word(old[-1:]):
         old, new = old[:-1], new[:-1]
     if not re.search(WORD, old):

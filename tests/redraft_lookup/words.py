@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from tests.redraft_lookup.fakes import END, SLOPE_CURVE, run
 
@@ -56,10 +57,11 @@ class Edit:
     def seconds(self, curve: CostCurve) -> float:
         return sum(curve.seconds(k) for k in self.rows)
 
-    def first_copied_after(self, index: int) -> int:
-        """How many tokens from `index` on were written before four in a row were drafted right."""
-        runs = ["x" if origin else "." for origin in self.origins[index:]]
-        return "".join(runs).index("xxxx")
+    def n_fresh_after(self, index: int) -> int:
+        """Passes that no guess helped, among those that begin within 50 tokens from `index` on."""
+        begins = accumulate((len(step.tokens) for step in self.steps), initial=0)
+        near = [s for s, at in zip(self.steps, begins, strict=False) if index <= at < index + 50]
+        return sum(step.accepted == 0 and not step.finish for step in near)
 
 
 def draft_edit(

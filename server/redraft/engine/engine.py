@@ -156,7 +156,10 @@ class Engine:
         file part share its cells.
         """
         self._check_use()
-        if n_together == 1 or len(requests) < 2 or not self._file.can_roll_back:
+        # A draft model follows one text at a time.
+        needs_second = options.strategy in ("draft", "lookup+draft")
+        n_possible = 1 if needs_second or not self._file.can_roll_back else len(requests)
+        if min(n_together, n_possible) < 2:
             for i, (prompt, max_tokens) in enumerate(requests):
                 yield i, self.complete(prompt, options, max_tokens=max_tokens, cancelled=cancelled)
             return
@@ -179,13 +182,7 @@ class Engine:
         for one in asked:
             self._check_length(one.n_tokens)
         cells = sorted(job.n_cells for job in jobs)[-n_together:]
-        context = Context(
-            self._file,
-            n_ctx=sum(cells) + SPARE_ROWS,
-            n_batch=PREFILL_ROWS,
-            n_seq=N_SEQUENCES,
-            n_threads=self._n_threads,
-        )
+        context = self._context(sum(cells) + SPARE_ROWS)
         shared = SharedContext(context, chunk=PREFILL_ROWS, row_counts=rows)
         try:
             yield from run_together(
@@ -286,15 +283,18 @@ class Engine:
         if self._text and self._text.context.n_ctx >= n_tokens + SPARE_ROWS:
             return self._text
         room = min(-(-n_tokens // CONTEXT_STEP) * CONTEXT_STEP, self._n_ctx) + SPARE_ROWS
-        context = Context(
-            self._file,
-            n_ctx=room,
-            n_batch=PREFILL_ROWS,
-            n_seq=N_SEQUENCES if self._file.can_roll_back else 1,
-            n_threads=self._n_threads,
-        )
+        context = self._context(room)
         if self._text:
             self._text = self._text.moved_to(context)
         else:
             self._text = CachedText(context, chunk=PREFILL_ROWS, store=self._states)
         return self._text
+
+    def _context(self, n_ctx: int) -> Context:
+        return Context(
+            self._file,
+            n_ctx=n_ctx,
+            n_batch=PREFILL_ROWS,
+            n_seq=N_SEQUENCES if self._file.can_roll_back else 1,
+            n_threads=self._n_threads,
+        )

@@ -102,7 +102,13 @@ class ModelFile:
 
     def tokenize(self, text: str, *, control: bool = False) -> list[int]:
         """The ids of `text` on its own; special tokens are recognised only where `control`."""
-        data = text.encode("utf-8")
+        try:
+            data = text.encode("utf-8")
+        except UnicodeEncodeError as error:
+            raise EngineError(
+                "the text holds half of a surrogate pair, which no model can read: "
+                f"remove the character {text[error.start]!r} and try again"
+            ) from error
         room = len(data) + 8
         ids = (llama.llama_token * room)()
         n = llama.llama_tokenize(self.vocab, data, len(data), ids, room, False, control)  # noqa: FBT003

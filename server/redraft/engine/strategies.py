@@ -97,7 +97,7 @@ class Strategies:
 
     def _auto(self, copy: CopyDrafter, task: Task, curve: CostCurve) -> Auto:
         candidates = [Candidate(name="copy", drafter=copy)]
-        if self.second is not None:
+        if self.second is not None and not task.n_others:
             candidates.append(
                 Candidate(
                     name="draft", drafter=self._model(task, curve), guess_s=self.second.seconds

@@ -91,15 +91,13 @@ def assert_renamed(tree: Path) -> None:
     assert not re.search("old", "".join(path.read_text() for path in tree.iterdir()))
 
 
-def test_a_worker_and_then_its_node_may_be_lost(cluster, distributed, tree: Path, log: Path):
-    """In this order on one cluster, for starting one takes seconds."""
+def test_a_worker_may_be_killed_in_the_middle(cluster, distributed, tree: Path, log: Path):
     killed: list[int] = []
 
     def kill_a_worker() -> None:
         killed.append(wait_until_both_work(log)[0])
         os.kill(killed[0], signal.SIGKILL)
 
-    before = contents(tree)
     ran = distributed(cluster.address, meddle=kill_a_worker)
     assert ran.code == 0, ran.err
     assert_renamed(tree)
@@ -108,18 +106,6 @@ def test_a_worker_and_then_its_node_may_be_lost(cluster, distributed, tree: Path
     assert sum(counts.values()) <= 2 * N_FILES + 4, "only what the worker had in hand was redone"
     assert len({pid for pid, _ in asked(log)}) == 3, "the lost worker was started again"
     assert killed
-
-    for name, data in before.items():
-        (tree / name).write_bytes(data.replace(b"return", b"return  "))
-    log.write_text("")
-
-    def remove_a_node() -> None:
-        wait_until_both_work(log)
-        cluster.remove_node(cluster.worker_nodes.copy().pop(), allow_graceful=False)
-
-    ran = distributed(cluster.address, meddle=remove_a_node)
-    assert ran.code == 0, ran.err
-    assert_renamed(tree)
 
 
 def test_a_node_with_another_model_is_refused(

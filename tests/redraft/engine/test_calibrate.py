@@ -118,9 +118,7 @@ class TestCostBook:
         content = json.dumps({"1024": {**good, **change}}).encode()
         assert self.damage(tmp_path, tiny_path, content).get(10) is None
 
-    def test_a_folder_that_cannot_be_written_costs_only_time(
-        self, tmp_path: Path, tiny_path: Path
-    ):
+    def test_a_folder_that_cannot_be_written_costs_only_time(self, tmp_path: Path, tiny_path: Path):
         (tmp_path / "costs").write_text("a file where the folder should be")
         one = book(tmp_path / "costs", tiny_path)
         one.put(measured())

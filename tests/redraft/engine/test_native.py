@@ -28,10 +28,16 @@ class TestDamage:
             pytest.param(lambda path, good: None, id="missing"),
             pytest.param(lambda path, good: path.mkdir(), id="a directory"),
             pytest.param(lambda path, good: path.touch(), id="empty"),
-            pytest.param(lambda path, good: path.write_text("Dear model,\n" * 99), id="a text file"),
+            pytest.param(
+                lambda path, good: path.write_text("Dear model,\n" * 99), id="a text file"
+            ),
             pytest.param(lambda path, good: path.write_bytes(good[:40]), id="cut in the header"),
-            pytest.param(lambda path, good: path.write_bytes(good[:5000]), id="cut in the metadata"),
-            pytest.param(lambda path, good: path.write_bytes(good[:-9000]), id="cut in the weights"),
+            pytest.param(
+                lambda path, good: path.write_bytes(good[:5000]), id="cut in the metadata"
+            ),
+            pytest.param(
+                lambda path, good: path.write_bytes(good[:-9000]), id="cut in the weights"
+            ),
         ],
     )
     def test_a_file_that_cannot_be_loaded(self, make, tmp_path: Path, tiny_path: Path):
@@ -100,7 +106,7 @@ class TestContext:
 
     def test_a_context_that_memory_cannot_hold(self, tiny_file: ModelFile, monkeypatch):
         monkeypatch.setattr(native.llama, "llama_init_from_model", lambda *_: None)
-        with pytest.raises(EngineError, match="cannot make a context of .*set a smaller n_ctx"):
+        with pytest.raises(EngineError, match=r"cannot make a context of .*set a smaller n_ctx"):
             Context(tiny_file, n_ctx=2**20, n_batch=8, n_seq=1, n_threads=1)
 
     def test_logits_are_of_the_first_rows(self, make_context: Callable[..., Context]):
@@ -125,3 +131,8 @@ class TestContext:
         cells = context.save(0)
         context.clear()
         assert not context.load(0, cells[: len(cells) // 2])
+
+
+def test_half_a_surrogate_pair_is_named(tiny_file: ModelFile):
+    with pytest.raises(EngineError, match=r"half of a surrogate pair.*\\ud83d"):
+        tiny_file.tokenize("smile \ud83d")

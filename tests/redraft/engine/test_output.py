@@ -35,7 +35,9 @@ def shown(pieces: list[bytes], stop: tuple[str, ...]) -> tuple[str, bool, int]:
             [b"one\n", b"``", b"`", b"two"], ("\n```",), ("one", True, 3), id="across tokens"
         ),
         pytest.param([b"one\n```two"], ("\n```",), ("one", True, 1), id="inside a token"),
-        pytest.param([b"one\n``", b"two"], ("\n```",), ("one\n``two", False, 2), id="a false start"),
+        pytest.param(
+            [b"one\n``", b"two"], ("\n```",), ("one\n``two", False, 2), id="a false start"
+        ),
         pytest.param([b"`", b"``", b"``"], ("```",), ("", True, 2), id="at the very start"),
         pytest.param([b"abc", b"d"], ("c", "bcd"), ("ab", True, 1), id="the one complete first"),
         pytest.param([b"abcd"], ("c", "bcd"), ("ab", True, 1), id="also when one token has both"),

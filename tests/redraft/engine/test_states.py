@@ -17,7 +17,9 @@ def state(*tokens: int, n_bytes: int = 10, chunk: int = 2) -> SavedState:
         pytest.param([1, 2], [2], [], [], 0, id="nothing there"),
         pytest.param([1, 2, 3], [2, 3], [1, 2, 3], [2, 3], 3, id="all of it"),
         pytest.param([1, 2, 3, 4], [2, 4], [1, 2, 3], [2, 3], 2, id="up to the last common border"),
-        pytest.param([1, 2, 9, 4], [2, 4], [1, 2, 3, 4], [2, 4], 2, id="the border before a change"),
+        pytest.param(
+            [1, 2, 9, 4], [2, 4], [1, 2, 3, 4], [2, 4], 2, id="the border before a change"
+        ),
         pytest.param([1, 9], [2], [1, 2], [2], 0, id="a change in the first pass"),
         pytest.param(
             [1, 2, 3, 4], [3, 4], [1, 2, 3, 4], [2, 4], 0, id="passes cut elsewhere round otherwise"

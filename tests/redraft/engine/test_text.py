@@ -85,7 +85,9 @@ def expect_like_fresh(
 
 def some_draft(chance: random.Random, *, n_leaves: int) -> Draft:
     if chance.random() < 0.3:
-        return Draft.chain([chance.randrange(N_TOKENS) for _ in range(chance.randrange(9))], "guess")
+        return Draft.chain(
+            [chance.randrange(N_TOKENS) for _ in range(chance.randrange(9))], "guess"
+        )
     # Few token values, so that branches share what they begin with.
     branches = [
         [chance.randrange(60, 63) for _ in range(chance.randrange(1, 6))]
@@ -177,7 +179,9 @@ def test_a_pass_is_padded_to_an_allowed_row_count(make_context: MakeContext, mon
     sizes: list[int] = []
     run = context.run
     monkeypatch.setattr(
-        context, "run", lambda tokens, *rest, **kw: sizes.append(len(tokens)) or run(tokens, *rest, **kw)
+        context,
+        "run",
+        lambda tokens, *rest, **kw: sizes.append(len(tokens)) or run(tokens, *rest, **kw),
     )
     for n_drafted in (0, 7, 8, 31):
         logits = text.forward(4, Draft.chain([5] * n_drafted, "guess"))
@@ -187,7 +191,7 @@ def test_a_pass_is_padded_to_an_allowed_row_count(make_context: MakeContext, mon
 
 
 class TestPrefill:
-    FILE = list(range(100))
+    FILE = tuple(range(100))
 
     def test_yields_what_was_there_and_then_each_pass(self, make_context: MakeContext):
         text = filled(make_context(), self.FILE)
@@ -210,7 +214,7 @@ class TestPrefill:
         passes = text.prefill([self.FILE, [1]])
         assert [next(passes), next(passes), next(passes)] == [0, 32, 64]
         passes.close()
-        assert text.tokens == self.FILE[:64]
+        assert text.tokens == [*self.FILE[:64]]
         assert prefill(text, self.FILE, [1]) == [64, 96, 100, 101]
 
     @pytest.mark.parametrize("seed", range(6))
@@ -230,7 +234,7 @@ class TestPrefill:
 
 
 class TestSwap:
-    A, B = list(range(100)), list(range(200, 90, -1))
+    A, B = tuple(range(100)), tuple(range(200, 90, -1))
 
     def test_a_file_that_comes_back_is_restored(self, make_context: MakeContext):
         text = filled(make_context(), self.A, [1], budget=10**8)
@@ -239,7 +243,7 @@ class TestSwap:
         expect_like_fresh(text, [self.A, [2]], [], make_context())
 
     def test_files_that_begin_alike_are_both_kept(self, make_context: MakeContext):
-        head = list(range(40))
+        head = tuple(range(40))
         one, other = head + self.A, head + self.B
         text = filled(make_context(), one, [1], budget=10**8)
         assert prefill(text, other, [1])[0] == 32

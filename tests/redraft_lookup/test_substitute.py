@@ -1,0 +1,173 @@
+"""What an edit teaches, and a source with it carried out; tokens and bytes stay in step."""
+
+import random
+
+import pytest
+from tests.redraft_lookup.words import MERGING, PLAIN, Words
+
+from redraft_lookup.substitute import AHEAD, MAX_LENGTH, Source, Substitution, learn
+
+
+@pytest.mark.parametrize(
+    ("before", "old", "new", "after", "expected"),
+    [
+        pytest.param("x = ", "total", "sum", " + 1", ("total", "sum"), id="a word"),
+        pytest.param("x = to", "tal", "ken", " + 1", ("total", "token"), id="the end of a word"),
+        pytest.param("x = ", "to", "to", "tal", None, id="nothing"),
+        pytest.param("x = ", "sub", "", "total", ("subtotal", "total"), id="its start deleted"),
+        pytest.param("x = ", "", "sub", "total", ("total", "subtotal"), id="its start inserted"),
+        pytest.param("f(x", "", ", y", ")", ("x", "x, y"), id="an argument added"),
+        pytest.param("f(", "", "y, ", "x)", ("f(", "f(y, "), id="an argument put in front"),
+        pytest.param("f", "(", "[", "0]", ("f(", "f["), id="punctuation: with the word in front"),
+        pytest.param("f", "()", "(1)", "\n", ("f(", "f(1"), id="between brackets"),
+        pytest.param("", "(", "[", "", None, id="punctuation alone"),
+        pytest.param("x\n", "", "\n", "y", None, id="a blank line"),
+        pytest.param(" ", "größe", "breite", ";", ("größe", "breite"), id="letters beyond ASCII"),
+        pytest.param("", "a" * 201, "b", " ", None, id="too long to come back"),
+    ],
+)
+def test_learn(before: str, old: str, new: str, after: str, expected: tuple[str, str] | None):
+    found = learn(*(text.encode() for text in (before, old, new, after)))
+    assert (found and (found.old.decode(), found.new.decode())) == expected
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_what_is_learnt_makes_the_new_text_of_the_old(seed: int):
+    chance = random.Random(seed)
+    before, old, new, after = (
+        "".join(chance.choices("ab_ (),\n", k=chance.randrange(6))).encode() for _ in range(4)
+    )
+    found = learn(before, old, new, after)
+    if found is not None:
+        assert found.old in before + old + after
+        replaced = (before + old + after).replace(found.old, found.new)
+        assert found.old != found.new
+        assert before + new + after == replaced or (before + old + after).count(found.old) > 1
+        assert max(len(found.old), len(found.new)) <= MAX_LENGTH
+
+
+@pytest.mark.parametrize(
+    ("old", "text", "expected"),
+    [
+        pytest.param("total", "total = total", [0, 8], id="words"),
+        pytest.param("total", "subtotal totals total_", [], id="not inside longer words"),
+        pytest.param("f(", "f(x) of(x)", [0], id="a word and a sign"),
+        pytest.param("x.", "x.y ax.y", [0], id="signs are no patterns"),
+        pytest.param("größe", "größe größen", [0], id="letters beyond ASCII"),
+    ],
+)
+def test_occurrences(old: str, text: str, expected: list[int]):
+    pattern = Substitution(old.encode(), b"new").pattern
+    assert [match.start() for match in pattern.finditer(text.encode())] == expected
+
+
+def test_the_probability_follows_what_came():
+    one = Substitution(b"a", b"b")
+    assert one.probability == pytest.approx(2 / 3)
+    one.hits += 5
+    assert one.probability == pytest.approx(7 / 8)
+    one.misses += 4
+    assert one.probability == pytest.approx(7 / 12)
+
+
+def expect_in_step(source: Source, words: Words) -> None:
+    """Tokens, array, offsets and owners tell the same story."""
+    assert list(source.array) == list(source.ids)
+    assert len(source.ids) == len(source.offsets) == len(source.owners)
+    assert list(source.offsets) == sorted(source.offsets)
+    for token, offset, owner in zip(source.ids, source.offsets, source.owners, strict=True):
+        piece = words.piece(token)
+        if owner is None:
+            assert source.text[offset : offset + len(piece)] == piece
+
+
+@pytest.mark.parametrize("pattern", [PLAIN, MERGING], ids=["whole words", "merging words"])
+class TestSource:
+    TEXT = "total = total + x\nshow(total, subtotal)\n"
+
+    def source(self, words: Words, text: str = TEXT) -> Source:
+        return Source(words.tokenize(text.encode()), words)
+
+    def test_at_first_it_is_the_text(self, pattern: bytes):
+        words = Words(pattern)
+        source = self.source(words)
+        assert words.text(source.ids) == self.TEXT
+        assert source.owners == [None] * len(source.ids)
+        expect_in_step(source, words)
+
+    def test_a_rewritten_rest(self, pattern: bytes):
+        words = Words(pattern)
+        source, rename = self.source(words), Substitution(b"total", b"amount")
+        source.rewrite(8, [rename])
+        assert words.text(source.ids) == "amount + x\nshow(amount, subtotal)\n"
+        owned = [token for token, o in zip(source.ids, source.owners, strict=True) if o is rename]
+        assert "amount" in words.text(owned)
+        assert "x" not in words.text(owned)
+        expect_in_step(source, words)
+
+    def test_what_is_to_stay_untouched(self, pattern: bytes):
+        words = Words(pattern)
+        source, rename = self.source(words), Substitution(b"total", b"amount")
+        source.rewrite(8, [rename], untouched=13)
+        assert words.text(source.ids) == "total + x\nshow(amount, subtotal)\n"
+        expect_in_step(source, words)
+
+    def test_the_longer_of_two_that_begin_together(self, pattern: bytes):
+        words = Words(pattern)
+        source = self.source(words)
+        source.rewrite(0, [Substitution(b"total", b"n"), Substitution(b"total + x", b"all")])
+        assert words.text(source.ids) == "n = all\nshow(n, subtotal)\n"
+
+    def test_a_deleted_word_belongs_to_nobody(self, pattern: bytes):
+        words = Words(pattern)
+        source = self.source(words)
+        source.rewrite(0, [Substitution(b"total", b"")])
+        assert words.text(source.ids) == " =  + x\nshow(, subtotal)\n"
+
+    def test_the_first_occurrence_left(self, pattern: bytes):
+        source, rename = self.source(Words(pattern)), Substitution(b"total", b"amount")
+        assert source.occurrence(rename, 1) == (8, 13)
+        assert source.occurrence(rename, 24) is None
+
+    def test_no_text(self, pattern: bytes):
+        words = Words(pattern)
+        source = self.source(words, "")
+        source.rewrite(0, [Substitution(b"a", b"b")])
+        assert source.ids == []
+        assert not source.is_short(0)
+
+    def test_a_long_text_is_rewritten_some_way_ahead_and_later_on(self, pattern: bytes):
+        words = Words(pattern)
+        line = "value = total + other\n"
+        text = line * 600
+        source, rename = self.source(words, text), Substitution(b"total", b"amount")
+        source.rewrite(0, [rename])
+        renamed = text.replace("total", "amount")
+        rewritten = words.text(source.ids[: source.n_ahead])
+        assert renamed.startswith(rewritten)
+        assert AHEAD <= len(rewritten) < 2 * AHEAD
+        assert words.text(source.ids[source.n_ahead :]) == text[text.index("\n", AHEAD - 1) + 1 :]
+        expect_in_step(source, words)
+        position = next(i for i in range(len(source.ids)) if source.is_short(i))
+        start = source.offsets[position]
+        source.rewrite(start, [rename])
+        assert renamed.endswith(text[start:].replace("total", "amount"))
+        assert words.text(source.ids[: source.n_ahead]).count("total") == 0
+
+    @pytest.mark.parametrize("seed", range(15))
+    def test_rewriting_is_replacing(self, pattern: bytes, seed: int):
+        chance = random.Random(seed)
+        words = Words(pattern)
+        text = "".join(chance.choices(["a", "b", "ab", " ", "(", ")", "\n", "é"], k=120))
+        source = self.source(words, text)
+        start = chance.choice(source.offsets)
+        one = Substitution(
+            chance.choice([b"a", b"ab", b"b ("]), chance.choice([b"x", b"yy y", b""])
+        )
+        source.rewrite(start, [one])
+        data = text.encode()
+        expected = data[start:]
+        for match in reversed(list(one.pattern.finditer(data, start))):
+            expected = data[start : match.start()] + one.new + expected[match.end() - start :]
+        assert b"".join(map(words.piece, source.ids)) == expected
+        expect_in_step(source, words)
