@@ -13,7 +13,7 @@ from redraft.engine.native import ModelFile
 from redraft.engine.second import SecondModel
 from redraft.engine.strategies import Strategies, Task, class_curve, class_rows
 from redraft.errors import InputError
-from redraft.messages import Completion, DecodeOptions, Exactness, Prompt, Strategy
+from redraft.messages import Completion, DecodeOptions, Exactness, Prompt, Route, Strategy
 from redraft_lookup import CostCurve, Draft, Drafter, Observation
 from redraft_lookup.peers import NgramMapK, NgramMod, NgramSimple
 
@@ -79,10 +79,17 @@ class Subject(Engine):
         return class_curve(known, class_rows(known) if exactness == "invariant" else ())
 
     def decode(
-        self, prompt: Prompt, strategy: str, exactness: Exactness, *, max_tokens: int
+        self,
+        prompt: Prompt,
+        strategy: str,
+        exactness: Exactness,
+        *,
+        max_tokens: int,
+        route: Route = "edit",
     ) -> Completion:
         """Decode greedily. Raises ModelError where the strategy needs a draft model."""
-        options = DecodeOptions(strategy=cast(Strategy, strategy), exactness=exactness)
+        name = cast(Strategy, strategy)
+        options = DecodeOptions(strategy=name, exactness=exactness, route=route)
         return self.complete(prompt, options, max_tokens=max_tokens)
 
     def warm_up(self, prompt: Prompt, exactness: Exactness) -> int:

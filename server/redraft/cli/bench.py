@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 from redraft import models, settings
-from redraft.cli import cpu, options, show
+from redraft.cli import bench_flags, cpu, options, show
 from redraft.errors import InputError
 from redraft.messages import Exactness
 
@@ -27,6 +27,7 @@ _VERBS: Final = {
     "edits": "compare strategies on edits with plain decoding and with an oracle that copies",
     "exact": "check token by token that strategies write what plain decoding writes",
     "drafter": "time and memory of drafting itself, without a model",
+    "workloads": "compare strategies on five kinds of request, chat among them",
     "latency": "how long an editor waits: the language server driven over its pipes",
     "simulate": "SIMULATE the speed-up on Apple's chips by scripted answers; states its inputs",
 }
@@ -34,9 +35,10 @@ _VERBS: Final = {
 _PEERS: Final = ("ngram-simple", "ngram-map-k", "ngram-mod")
 _STRATEGIES: Final = {
     "edits": f"plain,lookup,copy,{','.join(_PEERS)}",
+    "workloads": "plain,lookup,copy,auto",
     "exact": "lookup,copy,copy@1,copy@6,copy@20,jacobi,lookahead,auto",
 }
-_EXACTNESS: Final = {"edits": "fast", "exact": "invariant"}
+_EXACTNESS: Final = {"edits": "fast", "exact": "invariant", "workloads": "fast"}
 _SHOWN: Final = (
     *("tokens_per_pass", "tokens_per_s", "speedup", "copied_median_speedup", "oracle_ratio"),
     *("oracle_time_ratio", "equal_to_plain", "differences_per_1000_tokens", "guarded"),
@@ -52,6 +54,7 @@ def add_parser(subparsers: options.Subparsers) -> None:
         "edits": _edits,
         "exact": _exact,
         "drafter": _drafter,
+        "workloads": _workloads,
         "latency": _latency,
         "simulate": _simulate,
     }
@@ -60,15 +63,15 @@ def add_parser(subparsers: options.Subparsers) -> None:
         verb.description = f"{_VERBS[name]}."
         verb.set_defaults(handler=handlers[name])
         verb.add_argument("--json", metavar="OUT", type=Path, help="write all figures here")
-    for name in ("cost", "edits", "exact"):
+    for name in ("cost", "edits", "exact", "workloads"):
         for key in ("model", "draft_model", "n_ctx", "threads"):
             options.add_flag(made[name], key)
     options.add_flag(made["latency"], "model")
-    for name in ("edits", "exact"):
+    for name in ("edits", "exact", "workloads"):
         made[name].add_argument(
             "--exactness",
             choices=get_args(Exactness),
-            default="invariant",
+            default=_EXACTNESS[name],
             help="default: %(default)s",
         )
         made[name].add_argument(
@@ -78,36 +81,7 @@ def add_parser(subparsers: options.Subparsers) -> None:
             help=f"as --strategy of edit, {', '.join(_PEERS)}; copy@6 drafts 6 tokens at most"
             " (default: %(default)s)",
         )
-    _add_own_flags(made)
-
-
-def _add_own_flags(made: dict[str, argparse.ArgumentParser]) -> None:
-    add = made["cost"].add_argument
-    add("--depths", default="0,1024,4096", help="tokens of context (default: %(default)s)")
-    add("--plot", metavar="OUT.svg", type=Path, help="draw the curves here")
-    add = made["edits"].add_argument
-    add("--tasks", metavar="FILE.jsonl", type=Path, help="default: 12 built-in edits")
-    add("--scope", choices=("function", "file"), default="function", help="what is rewritten")
-    add("--repeat", type=_count, default=1, help="decode each answer so often; the median counts")
-    add("--limit", type=_count, help="the first so many tasks only")
-    made["exact"].add_argument(
-        "--tokens", type=_count, default=2000, help="plain tokens to compare (default: %(default)s)"
-    )
-    add = made["drafter"].add_argument
-    add("--history", type=_count, default=32_000, help="tokens (default: %(default)s)")
-    add("--answer", type=_count, default=4_000, help="tokens to write (default: %(default)s)")
-    add = made["simulate"].add_argument
-    add("--tasks", metavar="FILE.jsonl", type=Path, help="workload, user, reference; or built-in")
-    add("--tokens-per-s", type=float, default=27.0, help="of plain decoding (default: %(default)s)")
-    add("--tile", type=_count, default=32, help="rows computed together (default: %(default)s)")
-    add("--first-tile", type=float, default=2.5, help="its cost, in passes of one row")
-    add("--next-tile", type=float, default=1.5, help="what each further tile adds")
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or not int(text):
-        raise argparse.ArgumentTypeError(f"a whole number of at least 1, not {text!r}")
-    return int(text)
+    bench_flags.add(made)
 
 
 def _cost(args: argparse.Namespace) -> int:
@@ -212,6 +186,31 @@ def _drafter(args: argparse.Namespace) -> int:
         f" {cost.p99_ms:.2f} at the 99th percentile, {cost.max_ms:.2f} at most;"
         f" {cost.start_ms:.0f} ms to start, {cost.bytes_per_10k / 1e3:.0f} kB for 10,000 tokens"
     )
+    return 0
+
+
+def _workloads(args: argparse.Namespace) -> int:
+    from redraft.bench import subject, table, workloads
+
+    names = subject.strategies(args.strategies)
+    todo = workloads.load(args.tasks) if args.tasks else workloads.built_in()
+    if args.each:
+        todo = workloads.first_of_each(todo, args.each)
+    runs: list[workloads.Ran] = []
+    with _subject(args) as (model, known):
+        for done in workloads.measure(model, todo, names, exactness=args.exactness):
+            runs += done
+            times = ", ".join(f"{one.strategy} {one.decode_s:.1f} s" for one in done)
+            show.say(f"{done[0].workload}: {times}")
+    found = workloads.summary(runs)
+    columns = ("tokens_per_s", "speedup", "tokens_per_pass", "acceptance", "differences")
+    rows = [
+        (f"{workload}, {name}", *(table.figure(figures[key]) for key in columns))
+        for workload, own in found.items()
+        for name, figures in own.items()
+    ]
+    print(table.markdown(("", *(key.replace("_", " ") for key in columns)), rows), end="")
+    _write(args.json, {"conditions": known, "summary": found, "runs": [asdict(r) for r in runs]})
     return 0
 
 

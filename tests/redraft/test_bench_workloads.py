@@ -1,0 +1,91 @@
+"""Five kinds of request: what is asked, how it is routed, and that plain decoding is the measure."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from redraft.bench import workloads
+from redraft.bench.subject import Subject
+from redraft.bench.workloads import Question, Ran, first_of_each, load, measure, summary
+from redraft.errors import InputError
+
+
+def test_there_are_built_in_questions_of_five_kinds():
+    asked = workloads.built_in()
+    assert {one.workload for one in asked} == {
+        "chat",
+        "code editing",
+        "extraction",
+        "retrieval QA",
+        "summarisation",
+    }
+    assert {one.route for one in asked} == {"chat", "edit", "question"}
+
+
+def test_the_first_of_each_kind_are_kept_in_order():
+    asked = [Question(workload=w, user=u, max_tokens=1) for w, u in ("ax", "bx", "ay", "az", "by")]
+    assert [one.user for one in first_of_each(asked, 2)] == ["x", "x", "y", "y"]
+
+
+def test_questions_are_read_from_json_lines(tmp_path: Path):
+    path = tmp_path / "questions.jsonl"
+    record = {"workload": "chat", "user": "Hello?", "max_tokens": 5, "reference": None}
+    path.write_text(json.dumps(record) + "\n\n")
+    assert load(path) == (Question(workload="chat", user="Hello?", max_tokens=5),)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("no json", id="no JSON"),
+        pytest.param('{"workload": "chat"}', id="a field is missing"),
+        pytest.param("[]", id="not an object"),
+        pytest.param('{"workload": "chat", "user": "", "max_tokens": "many"}', id="no number"),
+    ],
+)
+def test_a_file_that_holds_no_questions_is_named(text: str, tmp_path: Path):
+    path = tmp_path / "questions.jsonl"
+    path.write_text(text)
+    with pytest.raises(InputError, match=r"questions\.jsonl.*workload, user and max_tokens"):
+        load(path)
+
+
+def test_speed_up_is_of_total_times_within_a_workload():
+    def ran(workload: str, strategy: str, seconds: float) -> Ran:
+        return Ran(
+            workload=workload,
+            strategy=strategy,
+            output_tokens=10,
+            passes=5,
+            drafted=8,
+            accepted=4,
+            decode_s=seconds,
+            first_difference=None if strategy == "plain" else 3,
+        )
+
+    found = summary(
+        [ran("a", "plain", 4), ran("a", "plain", 2), ran("a", "copy", 1), ran("b", "plain", 1)]
+    )
+    assert found["a"]["copy"] == {
+        "tokens_per_s": 10.0,
+        "speedup": 6.0,
+        "tokens_per_pass": 2.0,
+        "acceptance": 0.5,
+        "differences": 1,
+    }
+    assert found["b"]["plain"]["speedup"] == 1.0
+
+
+def test_the_real_model_answers_each_question_with_every_strategy(small_model_path: Path):
+    asked = [
+        Question(workload="chat", user="Name a colour.", max_tokens=8),
+        Question(workload="extraction", user="List the names: Ann, Bo.", max_tokens=8),
+    ]
+    with Subject.load(small_model_path) as subject:
+        runs = list(measure(subject, asked, ("plain", "auto"), exactness="invariant"))
+    assert [[(one.workload, one.strategy) for one in turn] for turn in runs] == [
+        [("chat", "plain"), ("chat", "auto")],
+        [("extraction", "plain"), ("extraction", "auto")],
+    ]
+    assert all(one.first_difference is None for turn in runs for one in turn)
