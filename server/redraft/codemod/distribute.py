@@ -67,12 +67,10 @@ def connected(
     `local` counts tokens here; `open_model` and `identify` run on every node, and the model there
     has to be the same as here. Raises InputError where ray or the cluster is not there.
     """
-    ray = _ray()
+    ray = _ray(address)
     try:
         _knock(address)
-        # A cluster of this machine alone is nobody else's business.
-        own = {"_node_ip_address": "127.0.0.1"} if address == "local" else {}
-        ray.init(address=address, log_to_driver=False, logging_level="ERROR", **own)
+        ray.init(address=address, log_to_driver=False, logging_level="ERROR")
     except (OSError, ValueError, RuntimeError) as error:
         raise InputError(f"--ray {address}: no cluster answers: {error}") from error
     try:
@@ -81,9 +79,12 @@ def connected(
         ray.shutdown()
 
 
-def _ray() -> Any:  # noqa: ANN401 - ray's types are known only where it is installed
+def _ray(address: str) -> Any:  # noqa: ANN401 - ray's types are known only where it is installed
     # Ray would report its use to its makers.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    if address == "local":
+        # Ray's way, on any system, to listen on the loopback address only.
+        os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
     try:
         import ray
     except ImportError as error:

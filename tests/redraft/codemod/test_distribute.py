@@ -14,6 +14,8 @@ from tests.redraft.codemod.conftest import contents
 
 from redraft.cli import codemod_run, options
 
+# Read when ray is imported: it then listens on the loopback address only.
+os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
 ray = pytest.importorskip("ray", reason="ray is an optional extra")
 
 ROOT = Path(__file__).parents[3]
