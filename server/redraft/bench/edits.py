@@ -18,6 +18,7 @@ from redraft.messages import Completion, Exactness, Prompt, Refused
 
 __all__ = ["Record", "Skipped", "measure", "summary"]
 
+DEPTHS = (512, 2048, 4096)  # tokens of context that costs are measured behind, at first
 MOSTLY_COPIED = 0.9  # tasks of whose answer this share is copied have a figure of their own
 
 
@@ -63,17 +64,19 @@ def measure(
     n_repeats: int,
 ) -> Iterator[tuple[Record, ...] | Skipped]:
     """For each task its records, one for each of `strategies`, of which "plain" is the first."""
+    subject.calibrate(DEPTHS)
     for number, task in enumerate(tasks):
         asked = prompt.build(request(task, scope), subject, max_tokens=task.max_tokens)
         if isinstance(asked, Refused):
             yield Skipped(id=task.id, reason=asked.message)
             continue
         n_prompt = subject.warm_up(asked, exactness)
-        curve = subject.curve(n_prompt, exactness)
         source = subject.ids(asked.source)
         turns = [_turned(strategies, number + repeat) for repeat in range(n_repeats)]
         runs = _decode(subject, asked, turns, exactness, task.max_tokens)
         plain = answer(runs["plain"][0])
+        # Passes cost more as the text grows: the oracle pays what they cost in its middle.
+        curve = subject.curve(n_prompt + len(plain) // 2, exactness)
         yield tuple(
             _record(task.id, name, runs[name], plain, oracle(answer(runs[name][0]), source, curve))
             for name in strategies

@@ -78,6 +78,13 @@ class Subject(Engine):
         known = self._costs.get(n_tokens) or self.measure(n_tokens)
         return class_curve(known, class_rows(known) if exactness == "invariant" else ())
 
+    def calibrate(self, depths: Sequence[int]) -> None:
+        """Measure what passes cost behind so many tokens, where that is not known yet."""
+        for depth in depths:
+            known = self._costs.get(depth)
+            if depth <= self.n_ctx and (known is None or known.depth < depth):
+                self.measure(depth)
+
     def decode(
         self,
         prompt: Prompt,

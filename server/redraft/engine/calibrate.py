@@ -101,6 +101,16 @@ class CostBook:
         self._known: dict[int, Measurement] = self._read()
 
     def get(self, depth: int) -> Measurement | None:
+        """What passes cost behind `depth` tokens; None where nothing near was measured yet.
+
+        Between two measured depths it is interpolated: attention takes as much longer as it has
+        more to look at.
+        """
+        known = sorted(self._known.values(), key=lambda one: one.depth)
+        below = [one for one in known if one.depth <= depth]
+        above = [one for one in known if one.depth > depth]
+        if below and above:
+            return _between(below[-1], above[0], depth)
         return self._known.get(depth_bucket(depth))
 
     def first(self, depth: int) -> Measurement | None:
@@ -134,6 +144,20 @@ class CostBook:
             }
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return {}  # no book yet, or a damaged one: measured anew
+
+
+def _between(near: Measurement, far: Measurement, depth: int) -> Measurement:
+    """The costs at a depth between those of two measurements, for the row counts of both."""
+    share = (depth - near.depth) / (far.depth - near.depth)
+    rows = [k for k in near.rows if k in far.rows]
+    first, last = (dict(zip(one.rows, one.seconds, strict=True)) for one in (near, far))
+    classes = dict(zip(near.rows, near.classes, strict=True))
+    return Measurement(
+        depth=depth,
+        rows=tuple(rows),
+        seconds=tuple(first[k] + share * (last[k] - first[k]) for k in rows),
+        classes=tuple(classes[k] for k in rows),
+    )
 
 
 def _classes(logits: Sequence[npt.NDArray[np.float32]]) -> tuple[int, ...]:

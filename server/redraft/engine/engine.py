@@ -20,7 +20,7 @@ from redraft.engine.output import Output, Report
 from redraft.engine.request import Request, Watch, ids_of
 from redraft.engine.second import SecondModel
 from redraft.engine.states import StateStore
-from redraft.engine.strategies import Strategies, class_curve, class_rows
+from redraft.engine.strategies import UNSIZED, Strategies, class_curve, class_rows
 from redraft.engine.text import CachedText
 from redraft.engine.together import Job, run_together
 from redraft.errors import EngineError, ModelError
@@ -255,7 +255,7 @@ class Engine:
 
     def _curve(self, text: CachedText, request: Request) -> CostCurve | None:
         """What a pass behind this text costs; None where the strategy does not ask."""
-        if not self._file.can_roll_back or request.options.strategy in ("plain", "lookup"):
+        if not self._file.can_roll_back or request.options.strategy in UNSIZED:
             return None
         known = self._costs.get(len(text.tokens)) or self._measure(text, request.tokens[-64:])
         return class_curve(known, text.row_counts)

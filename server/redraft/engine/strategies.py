@@ -6,6 +6,7 @@ prompts, limits or clocks.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from redraft.engine.calibrate import Measurement
 from redraft.engine.native import ModelFile
@@ -28,8 +29,9 @@ from redraft_lookup import (
     PlainDrafter,
 )
 
-__all__ = ["Strategies", "Task", "class_curve", "class_rows"]
+__all__ = ["UNSIZED", "Strategies", "Task", "class_curve", "class_rows"]
 
+UNSIZED: Final = ("plain", "lookup", "jacobi", "lookahead")  # drafts not sized by their cost
 BRANCHES = 3  # alternatives that a copy draft may hold: more brought nothing
 
 

@@ -1,6 +1,6 @@
 """The wire contract: names, parameters, answers, and positions as the client counts them.
 
-What is said here in types, docs/protocol.md says in prose; the editors' plug-ins mirror it. Knows
+What is said here in types, docs/protocol.md says in prose. Knows
 nothing of models or of how an edit is made.
 """
 

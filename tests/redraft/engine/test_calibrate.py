@@ -66,6 +66,16 @@ class TestCostBook:
         assert other.get(4000) == measured(3000)
         assert other.get(5000) is None
 
+    def test_between_two_depths_costs_are_interpolated(self, tmp_path: Path, tiny_path: Path):
+        one = book(tmp_path, tiny_path)
+        one.put(measured(1000))
+        deep = Measurement(depth=3000, rows=(1, 2), seconds=(2.0, 4.5), classes=(0, 1))
+        one.put(deep)
+        assert one.get(1500) == Measurement(
+            depth=1500, rows=(1, 2), seconds=(1.25, 2.25), classes=(0, 1)
+        )
+        assert one.get(3000) == deep
+
     def test_another_number_of_threads_is_another_book(self, tmp_path: Path, tiny_path: Path):
         book(tmp_path, tiny_path).put(measured())
         assert book(tmp_path, tiny_path, n_threads=3).get(10) is None
