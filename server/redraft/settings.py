@@ -47,6 +47,7 @@ class Settings:
     seed: int = 0
     n_ctx: int | None = None  # None: sized to the request, up to the model's trained length
     threads: int | None = None  # None: the engine's choice
+    save_states: bool = False  # prefilled large files outlive the process, on disk
 
     @property
     def decode_options(self) -> DecodeOptions:
@@ -161,6 +162,14 @@ def _number(value: object, what: str, fits: Callable[[float], bool]) -> float:
     return number
 
 
+def _switch(value: object) -> bool:
+    words = {"true": True, "1": True, "false": False, "0": False}
+    meant = words.get(value.strip().lower()) if isinstance(value, str) else value
+    if meant is not True and meant is not False:
+        raise ValueError("true or false")
+    return meant
+
+
 _MODELS: Final = ("model", "draft_model")
 
 _CHECKS: Final[Mapping[str, _Check]] = {
@@ -177,6 +186,7 @@ _CHECKS: Final[Mapping[str, _Check]] = {
     "seed": _whole(0),
     "n_ctx": _whole(1),
     "threads": _whole(1),
+    "save_states": _switch,
 }
 
 

@@ -82,6 +82,8 @@ def test_the_nearest_project_file_counts(
         pytest.param("draft_model = ''", "draft_model must be a name or a path, not ''"),
         pytest.param("model = ''", "model must be a name or a path, not ''"),
         pytest.param("model = 7", "model must be a name or a path, not 7"),
+        pytest.param("save_states = 1", "save_states must be true or false, not 1"),
+        pytest.param("save_states = 'yes'", "save_states must be true or false, not 'yes'"),
         pytest.param("max_token = 7", "unknown key 'max_token': did you mean max_tokens?"),
         pytest.param("colour = 7", "unknown key 'colour': the keys are model, draft_model"),
         pytest.param("seed =", "is not valid TOML"),
@@ -125,6 +127,14 @@ def test_a_wrong_flag_and_a_wrong_variable_are_named_as_they_are_typed(project: 
 
 def test_an_empty_variable_counts_as_not_set(project: Path) -> None:
     assert load(project, {}, {"REDRAFT_MODEL": "", "REDRAFT_SEED": ""}) == Settings()
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"), [("1", True), ("True", True), ("0", False), ("false", False)]
+)
+def test_a_switch_in_a_variable_is_a_word(project: Path, word: str, meant: bool) -> None:
+    (project / "redraft.toml").write_text("save_states = true")
+    assert load(project, {}, {"REDRAFT_SAVE_STATES": word}).save_states is meant
 
 
 def test_an_unreadable_settings_file_is_an_error_not_a_default(project: Path) -> None:

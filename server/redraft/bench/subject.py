@@ -10,6 +10,7 @@ from typing import Final, cast, get_args
 
 from redraft.engine import Engine
 from redraft.engine.native import ModelFile
+from redraft.engine.room import Room
 from redraft.engine.second import SecondModel
 from redraft.engine.strategies import Strategies, Task, class_curve, class_rows
 from redraft.errors import InputError
@@ -43,10 +44,8 @@ def strategies(names: str) -> tuple[str, ...]:
 class Subject(Engine):
     """The product's engine, opened with `Subject.load`."""
 
-    def __init__(
-        self, file: ModelFile, *, n_ctx: int, n_threads: int, second: SecondModel | None = None
-    ) -> None:
-        super().__init__(file, n_ctx=n_ctx, n_threads=n_threads, second=second)
+    def __init__(self, file: ModelFile, room: Room, *, second: SecondModel | None = None) -> None:
+        super().__init__(file, room, second=second)
         self._strategies = _WithPeers(file, second)
 
     @staticmethod
@@ -63,7 +62,7 @@ class Subject(Engine):
 
     @property
     def n_threads(self) -> int:
-        return self._n_threads
+        return self._room.n_threads
 
     @property
     def path(self) -> Path:

@@ -213,11 +213,13 @@ def _carry_out(
 
 def _model(order: Order, stack: ExitStack) -> tuple[Model, int]:
     """Who writes the replies, and how many of them at once."""
-    local = stack.enter_context(options.open_model(order.settings))
+    # Each file is asked about once: its state would push out those of files that are edited.
+    chosen = replace(order.settings, save_states=False)
+    local = stack.enter_context(options.open_model(chosen))
     if order.ray is None:
         return local, order.jobs
     # Bound here, for a node gets these functions and what they hold on to.
-    chosen, open_model, identify = order.settings, options.open_model, model_sha256
+    open_model, identify = options.open_model, model_sha256
     cluster = stack.enter_context(
         connected(local, order.ray, lambda: open_model(chosen), lambda: identify(chosen))
     )

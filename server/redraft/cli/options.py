@@ -5,9 +5,12 @@ Flags stay text here: `redraft.settings` checks every value, whatever it came fr
 
 import argparse
 import os
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TypeAlias, get_args
+from typing import Final, TypeAlias, get_args
+
+import platformdirs
 
 from redraft import models, settings
 from redraft.messages import Model, Strategy
@@ -18,7 +21,7 @@ __all__ = ["Subparsers", "add_flag", "add_model_flags", "load", "open_model"]
 # argparse has no public name for what add_subparsers returns.
 Subparsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001
 
-_FLAGS = {
+_FLAGS: Final[Mapping[str, tuple[str | None, str]]] = {  # no metavar: a switch
     "model": ("NAME|PATH", "a model of `redraft models list`, or a GGUF file"),
     "draft_model": ("NAME|PATH", "a small one that guesses; `redraft models draft` makes one"),
     "strategy": ("NAME", f"how to guess ahead: {', '.join(get_args(Strategy))}"),
@@ -32,6 +35,7 @@ _FLAGS = {
     "seed": ("N", "seed of the sampling at a temperature above 0"),
     "n_ctx": ("N", "the longest prompt and answer together, in tokens"),
     "threads": ("N", "CPU threads"),
+    "save_states": (None, "keep what was read of large files on disk, for the next start"),
 }
 
 
@@ -53,7 +57,11 @@ def add_model_flags(parser: argparse.ArgumentParser) -> None:
 def add_flag(parser: argparse._ActionsContainer, key: str) -> None:
     """Add the flag for one key of `Settings`."""
     metavar, text = _FLAGS[key]
-    parser.add_argument(f"--{key.replace('_', '-')}", metavar=metavar, help=text)
+    flag = f"--{key.replace('_', '-')}"
+    if metavar is None:
+        parser.add_argument(flag, action="store_const", const=True, help=text)
+    else:
+        parser.add_argument(flag, metavar=metavar, help=text)
 
 
 def load(args: argparse.Namespace, folder: Path) -> Settings:
@@ -68,4 +76,7 @@ def open_model(chosen: Settings) -> AbstractContextManager[Model]:
 
     path = models.resolve(chosen.model)
     draft = models.resolve(chosen.draft_model) if chosen.draft_model else None
-    return Engine.open(path, n_ctx=chosen.n_ctx, n_threads=chosen.threads, draft=draft)
+    states = platformdirs.user_cache_path("redraft") / "states" if chosen.save_states else None
+    return Engine.open(
+        path, n_ctx=chosen.n_ctx, n_threads=chosen.threads, draft=draft, state_folder=states
+    )

@@ -15,11 +15,12 @@ import platformdirs
 from redraft.engine.alone import decode_alone, prefill
 from redraft.engine.batch import SharedContext
 from redraft.engine.calibrate import CostBook, Measurement, measure
-from redraft.engine.native import Context, ModelFile, default_threads
+from redraft.engine.native import ModelFile, default_threads
 from redraft.engine.output import Output, Report
 from redraft.engine.request import Request, Watch, ids_of
+from redraft.engine.room import PREFILL_ROWS, SPARE_ROWS, Room
+from redraft.engine.saved import DiskStore
 from redraft.engine.second import SecondModel
-from redraft.engine.states import StateStore
 from redraft.engine.strategies import UNSIZED, Strategies, class_curve, class_rows
 from redraft.engine.text import CachedText
 from redraft.engine.together import Job, run_together
@@ -32,21 +33,14 @@ from redraft.messages import (
     Progress,
     Prompt,
 )
-from redraft_lookup import (
-    CostCurve,
-)
+from redraft_lookup import CostCurve
 
 __all__ = ["Engine"]
 
 log = logging.getLogger("redraft.engine")
 
-CONTEXT_STEP = 4096  # contexts grow in these steps, so that a longer file rarely needs a new one
-PREFILL_ROWS = 128  # some seconds on a slow CPU: the longest wait for a cancel
-N_SEQUENCES = 16
-STATE_BUDGET = 512 * 2**20  # bytes of KV cells of files that are not being edited right now
 WARM_ROOM = 2048  # tokens of request and reply that a warmed file will need
 SHARED_DEPTH = 1024  # the context depth that passes of several texts are measured at, at most
-SPARE_ROWS = PREFILL_ROWS  # behind a full context there is still room for a pass's padding
 CLASS_DEPTH = 512  # at least: row counts that round alike behind less may not behind more
 
 CANNOT_ROLL_BACK = (
@@ -55,24 +49,15 @@ CANNOT_ROLL_BACK = (
 
 
 class Engine:
-    """Decodes on the thread that made it; every other thread is refused.
+    """Decodes on the thread that opened it; every other thread is refused."""
 
-    `n_ctx` caps the context (default: what the model was trained for). Memory for it is taken as
-    requests need it. Raises ModelError when the file cannot be loaded.
-    """
-
-    def __init__(
-        self, file: ModelFile, *, n_ctx: int, n_threads: int, second: SecondModel | None = None
-    ) -> None:
+    def __init__(self, file: ModelFile, room: Room, *, second: SecondModel | None = None) -> None:
         self._file = file
-        self._n_ctx = n_ctx
-        self._n_threads = n_threads
-        self._text: CachedText | None = None
-        self._states = StateStore(STATE_BUDGET)
+        self._room = room
         self._class_rows: tuple[int, ...] = ()
         self._strategies = Strategies(file, second)
         folder = Path(platformdirs.user_cache_dir("redraft")) / "costs"
-        self._costs = CostBook(folder, file.path, n_threads=n_threads)
+        self._costs = CostBook(folder, file.path, n_threads=room.n_threads)
         self._owner = threading.get_ident()
 
     @classmethod
@@ -83,8 +68,14 @@ class Engine:
         n_ctx: int | None = None,
         n_threads: int | None = None,
         draft: Path | None = None,
+        state_folder: Path | None = None,
     ) -> "Engine":
-        """Load the model at `path`, and the draft model at `draft` for strategies that use one."""
+        """Load the model at `path`, and the draft model at `draft` for strategies that use one.
+
+        `n_ctx` caps the context (default: what the model was trained for); memory for it is taken
+        as requests need it. `state_folder` is where the prefilled cells of large files outlive the
+        engine. Raises ModelError when a file cannot be loaded.
+        """
         file = ModelFile(path)
         threads = n_threads or default_threads()
         trained = file.n_ctx_train
@@ -98,11 +89,13 @@ class Engine:
             raise
         if not file.can_roll_back:
             log.warning("%s: %s", path.name, CANNOT_ROLL_BACK)
-        return cls(file, n_ctx=n_ctx or trained, n_threads=threads, second=second)
+        disk = DiskStore(state_folder, path, n_threads=threads) if state_folder else None
+        room = Room(file, n_ctx=n_ctx or trained, n_threads=threads, disk=disk)
+        return cls(file, room, second=second)
 
     @property
     def n_ctx(self) -> int:
-        return self._n_ctx
+        return self._room.n_ctx
 
     @property
     def chat_template(self) -> str | None:
@@ -124,7 +117,7 @@ class Engine:
         self._check_use()
         watch = Watch(options.timeout_s, cancelled)
         request = Request.of(self._file, prompt, options, max_tokens)
-        text = self._fitting(request.n_tokens)
+        text = self._room.fitting(request.n_tokens)
         text.keep_to(self._row_counts(options.exactness))
         expected = min(max_tokens, max(1, len(request.source)))
         report = Report(n_prompt=len(request.tokens), expected=expected)
@@ -180,9 +173,9 @@ class Engine:
             for i, (one, (prompt, _)) in enumerate(zip(asked, requests, strict=True))
         ]
         for one in asked:
-            self._check_length(one.n_tokens)
+            self._room.check(one.n_tokens)
         cells = sorted(job.n_cells for job in jobs)[-n_together:]
-        context = self._context(sum(cells) + SPARE_ROWS)
+        context = self._room.context(sum(cells) + SPARE_ROWS)
         shared = SharedContext(context, chunk=PREFILL_ROWS, row_counts=rows)
         try:
             yield from run_together(
@@ -204,9 +197,9 @@ class Engine:
         """
         self._check_use()
         part = self._file.bos + ids_of(self._file, file)
-        if len(part) + WARM_ROOM > self._n_ctx:
+        if len(part) + WARM_ROOM > self._room.n_ctx:
             return
-        text = self._fitting(len(part) + WARM_ROOM)
+        text = self._room.fitting(len(part) + WARM_ROOM)
         text.keep_to(self._row_counts(exactness))
         for _ in text.prefill([part]):
             if cancelled():
@@ -217,7 +210,7 @@ class Engine:
         self._check_use()
         if not self._file.can_roll_back:
             raise EngineError(f"nothing to measure: {CANNOT_ROLL_BACK}")
-        text = self._fitting(depth)
+        text = self._room.fitting(depth)
         text.keep_to(())
         filler = self._file.tokenize("def f(x):\n    return x + 1\n\n")
         part = (filler * (depth // len(filler) + 1))[:depth]
@@ -227,9 +220,7 @@ class Engine:
 
     def close(self) -> None:
         """Free the model and its cache; harmless when repeated."""
-        if self._text:
-            self._text.context.close()
-            self._text = None
+        self._room.close()
         if self._strategies.second:
             self._strategies.second.close()
         self._file.close()
@@ -246,13 +237,6 @@ class Engine:
         if not self._file.handle:
             raise EngineError("the model is closed: open it again")
 
-    def _check_length(self, n_tokens: int) -> None:
-        if n_tokens > self._n_ctx:
-            raise EngineError(
-                f"prompt and reply need {n_tokens} tokens, but the context holds {self._n_ctx}: "
-                "ask for less at once, or raise n_ctx where the model was trained for more"
-            )
-
     def _curve(self, text: CachedText, request: Request) -> CostCurve | None:
         """What a pass behind this text costs; None where the strategy does not ask."""
         if not self._file.can_roll_back or request.options.strategy in UNSIZED:
@@ -265,7 +249,7 @@ class Engine:
         if exactness == "fast" or not self._file.can_roll_back:
             return ()
         if not self._class_rows:
-            depth = min(CLASS_DEPTH, self._n_ctx)
+            depth = min(CLASS_DEPTH, self._room.n_ctx)
             known = self._costs.first(depth) or self.measure(depth)
             self._class_rows = class_rows(known)
         return self._class_rows
@@ -276,25 +260,3 @@ class Engine:
         if room == text.context.n_batch:
             self._costs.put(measured)
         return measured
-
-    def _fitting(self, n_tokens: int) -> CachedText:
-        """The cached text, in a context that holds `n_tokens`."""
-        self._check_length(n_tokens)
-        if self._text and self._text.context.n_ctx >= n_tokens + SPARE_ROWS:
-            return self._text
-        room = min(-(-n_tokens // CONTEXT_STEP) * CONTEXT_STEP, self._n_ctx) + SPARE_ROWS
-        context = self._context(room)
-        if self._text:
-            self._text = self._text.moved_to(context)
-        else:
-            self._text = CachedText(context, chunk=PREFILL_ROWS, store=self._states)
-        return self._text
-
-    def _context(self, n_ctx: int) -> Context:
-        return Context(
-            self._file,
-            n_ctx=n_ctx,
-            n_batch=PREFILL_ROWS,
-            n_seq=N_SEQUENCES if self._file.can_roll_back else 1,
-            n_threads=self._n_threads,
-        )

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from redraft.engine.native import Context
+from redraft.engine.saved import DiskStore
 from redraft.engine.states import SavedState, StateStore, reusable
 from redraft.errors import EngineError
 from redraft_lookup import Draft
@@ -36,14 +37,20 @@ def chunk_ends(lengths: Sequence[int], chunk: int) -> list[int]:
 
 
 class CachedText:
-    """One text and its context. `chunk` is the number of rows of a prefill pass."""
+    """One text and its context. `chunk` is the number of rows of a prefill pass.
 
-    def __init__(self, context: Context, *, chunk: int, store: StateStore) -> None:
+    The file parts of earlier texts are in `store`, and on `disk` where there is one.
+    """
+
+    def __init__(
+        self, context: Context, *, chunk: int, store: StateStore, disk: DiskStore | None = None
+    ) -> None:
         self.context = context
         self.tokens: list[int] = []
         self.row_counts: tuple[int, ...] = ()
         self._chunk = chunk
         self._store = store
+        self._disk = disk
         self._n_file = 0  # tokens of the part that stays while the file stays
         self._ends: list[int] = []  # where the prefill passes that filled the cache ended
         self._pass: tuple[int, ...] = ()
@@ -85,7 +92,7 @@ class CachedText:
         wanted = [token for part in parts for token in part]
         chunk = self.row_counts[-1] if self.row_counts else self._chunk
         ends = chunk_ends([len(part) for part in parts], chunk)
-        kept = self._swap(wanted, ends)
+        kept = self._swap(wanted, ends, len(parts[0]))
         self._truncate(kept)
         self._n_file = len(parts[0])
         yield len(self.tokens)
@@ -103,7 +110,7 @@ class CachedText:
 
     def moved_to(self, context: Context) -> "CachedText":
         """The same text in another, larger context; the old one is closed."""
-        text = CachedText(context, chunk=self._chunk, store=self._store)
+        text = CachedText(context, chunk=self._chunk, store=self._store, disk=self._disk)
         text.row_counts = self.row_counts
         text._n_file = self._n_file
         self._truncate(self._n_file)
@@ -161,20 +168,47 @@ class CachedText:
         if dropped and not self.context.remove(0, len(self.tokens)):
             raise EngineError("this model cannot take tokens back: decode it with strategy plain")
 
-    def _swap(self, wanted: Sequence[int], ends: Sequence[int]) -> int:
+    def close(self) -> None:
+        """Free the context; the file part stays on the disk where there is one."""
+        if self._disk:
+            self._put_aside()
+        self.context.close()
+
+    def _swap(self, wanted: Sequence[int], ends: Sequence[int], n_file: int) -> int:
         """Bring the most reusable state into the cache; how many of its tokens to keep."""
         kept = reusable(wanted, ends, self.tokens, self._ends)
-        if kept * 2 >= self._n_file:
+        if kept and kept * 2 >= self._n_file:
             return kept
         found = self._store.take_best(wanted, ends, above=kept)
         # Another file: this one's cells are put aside, in case it comes back.
-        self._truncate(self._n_file)
-        if self.tokens:
-            self._store.put(self._saved())
+        self._put_aside()
+        best = reusable(wanted, ends, found.tokens, found.ends) if found else kept
+        if best < n_file:
+            found = self._on_disk(wanted[:n_file], ends) or found
         if found is None:
             return kept
         self.restore(found)
         return reusable(wanted, ends, self.tokens, self._ends)
+
+    def _put_aside(self) -> None:
+        """Keep the file part's cells for later; on disk only if they are all there."""
+        self._truncate(self._n_file)
+        if not self.tokens:
+            return
+        state = self._saved()
+        self._store.put(state)
+        if self._disk and len(state.tokens) == self._n_file:
+            self._disk.put(state.tokens, state.ends, self.row_counts, state.cells)
+
+    def _on_disk(self, file: Sequence[int], ends: Sequence[int]) -> SavedState | None:
+        """The whole file part as an earlier process left it."""
+        if not self._disk:
+            return None
+        ends = [end for end in ends if end <= len(file)]
+        cells = self._disk.get(file, ends, self.row_counts)
+        if cells is None:
+            return None
+        return SavedState(tokens=tuple(file), ends=tuple(ends), cells=cells)
 
     def _saved(self) -> SavedState:
         cells = self.context.save(0)

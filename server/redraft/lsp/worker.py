@@ -161,7 +161,13 @@ class Worker:
 
     def _loaded(self, settings: Settings) -> LanguageModel:
         """The model that `settings` name, loaded now if it is another one or none."""
-        key = (settings.model, settings.draft_model, settings.n_ctx, settings.threads)
+        key = (
+            settings.model,
+            settings.draft_model,
+            settings.n_ctx,
+            settings.threads,
+            settings.save_states,
+        )
         if self._model is None or self._key != key:
             self._unload()
             self.state = "loading"

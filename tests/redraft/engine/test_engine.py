@@ -135,20 +135,20 @@ class TestReuse:
 
     def test_files_of_the_past_stay_within_the_budget(self, tiny: Engine):
         decode(tiny, prompt(LONG))
-        n_bytes = len(tiny._text.context.save(0))
-        tiny._states = tiny._text._store = StateStore(2 * n_bytes)
+        n_bytes = len(tiny._room.text.context.save(0))
+        store = tiny._room.text._store = StateStore(2 * n_bytes)
         for i in range(5):
             decode(tiny, prompt(f"{i} {LONG}"))
-            assert tiny._states.size <= 2 * n_bytes
+            assert store.size <= 2 * n_bytes
         assert decode(tiny, prompt(f"3 {LONG}")).stats.reused_tokens > 0
         assert decode(tiny, prompt(f"0 {LONG}")).stats.reused_tokens == 0
 
     def test_a_context_that_grows_keeps_the_file(self, open_engine, tiny_path: Path):
         tiny, cold = open_engine(tiny_path), open_engine(tiny_path)
         decode(tiny, prompt(LONG))
-        small = tiny._text.context.n_ctx
+        small = tiny._room.text.context.n_ctx
         done = decode(tiny, prompt(LONG), max_tokens=small)
-        assert tiny._text.context.n_ctx > small
+        assert tiny._room.text.context.n_ctx > small
         assert done.stats.reused_tokens == tiny.count_tokens(LONG)
         assert done.text == decode(cold, prompt(LONG), max_tokens=small).text
 
@@ -197,7 +197,7 @@ class TestEndings:
 
     def test_warming_up_is_cancelled_between_passes(self, tiny: Engine):
         tiny.warm(self.ASKED.file, cancelled=lambda: True)
-        assert tiny._text.tokens == []
+        assert tiny._room.text.tokens == []
         answers = iter([False, False, True])
         tiny.warm(self.ASKED.file, cancelled=lambda: next(answers))
         assert decode(tiny, self.ASKED).stats.reused_tokens == 256
@@ -271,10 +271,10 @@ class TestEndings:
     ):
         options = {"strategy": "lookahead", "exactness": "invariant"}
         expected = decode(tiny, self.ASKED, **options)
-        run = tiny._text.context.run
+        run = tiny._room.text.context.run
         with monkeypatch.context() as patch:
             patch.setattr(
-                tiny._text.context,
+                tiny._room.text.context,
                 "run",
                 lambda *args, **kw: np.full_like(run(*args, **kw), np.nan),
             )
@@ -401,9 +401,9 @@ class TestRunningState:
     def test_nothing_is_ever_taken_back(self, open_engine, recurrent_path: Path, monkeypatch):
         engine = open_engine(recurrent_path)
         expected = decode(engine, self.ASKED)
-        remove, refused = engine._text.context.remove, []
+        remove, refused = engine._room.text.context.remove, []
         monkeypatch.setattr(
-            engine._text.context,
+            engine._room.text.context,
             "remove",
             lambda *args: remove(*args) or refused.append(args) or False,
         )

@@ -1,6 +1,8 @@
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -57,6 +59,25 @@ def test_other_settings_load_another_model(worker: Worker, opened: Opened) -> No
     for settings in (HERE, OTHER, OTHER):
         worker.request(settings, lambda model, _: model).future.result(5)
     assert opened.log == ["+a", "-a", "+b"]
+
+
+@pytest.mark.parametrize(
+    ("change", "log"),
+    [
+        ({"draft_model": "b"}, ["+a", "-a", "+a"]),
+        ({"n_ctx": 9}, ["+a", "-a", "+a"]),
+        ({"threads": 9}, ["+a", "-a", "+a"]),
+        ({"save_states": True}, ["+a", "-a", "+a"]),
+        ({"seed": 9, "exactness": "invariant"}, ["+a"]),
+    ],
+    ids=str,
+)
+def test_the_model_is_opened_again_where_it_would_be_another(
+    change: dict[str, Any], log: list[str], worker: Worker, opened: Opened
+) -> None:
+    for settings in (HERE, replace(HERE, **change)):
+        worker.request(settings, lambda model, _: model).future.result(5)
+    assert opened.log == log
 
 
 def test_background_work_gives_way_to_a_request(worker: Worker) -> None:
