@@ -116,8 +116,7 @@ class Decoding:
     def receive(self, logits: Logits) -> tuple[Step, tuple[int, ...]]:
         """Verify the draft against (1 + k, n_vocab) logits: what was committed, which rows stay."""
         draft = self._draft
-        edges = zip(draft.parents, draft.tokens, strict=True)
-        children = {edge: node for node, edge in enumerate(edges)}
+        children = draft.edges()
         path: list[int] = []
         tokens: list[int] = []
         node, guarded = ROOT, False

@@ -63,11 +63,6 @@ class CachedText:
         most = self.row_counts[-1] if self.row_counts else self.context.n_batch
         return max(1, min(most, self.context.n_ctx - len(self.tokens)) - len(self._late))
 
-    @property
-    def max_leaves(self) -> int:
-        """How many branches a token tree may have."""
-        return self.context.n_seq
-
     def keep_to(self, row_counts: tuple[int, ...]) -> None:
         """Pad every pass from now on to one of `row_counts`; none: leave them as they are.
 
