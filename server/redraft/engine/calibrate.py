@@ -1,14 +1,15 @@
 """What a pass costs on this machine, measured once and kept.
 
 T(rows) depends on the model file, the device, the threads and how much context a row attends to.
-It is measured on the text of the first request of that kind, behind its prompt, and lies as JSON
-in the user's cache directory afterwards.
+It is measured on the text of the first file or request of that kind, behind it, pass by pass, so
+that whoever measures can stop; once whole it lies as JSON in the user's cache directory.
 """
 
 import hashlib
 import json
+import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -20,9 +21,12 @@ from redraft_lookup import CostCurve
 
 __all__ = ["CostBook", "Measurement", "depth_bucket", "measure"]
 
-ROWS = (1, 2, 4, 8, 16, 32, 48, 64, 96, 128, 192, 256)
-WORTH = 1.05  # a row count that copies less than this much faster than half as many is the last
-REPEATS = {1: 4, 2: 2, 4: 2, 8: 2}
+# Row counts of the passes, in this order: the first two make a curve that will do, and the times
+# that are short and count most are taken again later, lest a hiccup decides.
+PASSES = (1, 64, 8, 32, 2, 4, 16, 48, 1, 2, 4, 8, 1, 1)
+WIDER = (96, 128, 192, 256)
+BUMP = 1.1  # times what lies between the neighbours: timed again
+WORTH = 1.05  # of WIDER, one that copies less than this much faster than fewer is the last
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,43 +50,54 @@ class Measurement:
         return CostCurve(self.rows, self.seconds)
 
 
-def measure(context: Context, tokens: Sequence[int], *, max_rows: int) -> Measurement:
+def measure(context: Context, tokens: Sequence[int], *, max_rows: int) -> Iterator[Measurement]:
     """Time passes over repetitions of `tokens` behind what sequence 0 of `context` holds.
 
-    Takes about as long as decoding 30 tokens plainly. The cache is left as it was.
+    Yields after each pass what is known by then; the last one is whole. All together take about as
+    long as decoding 30 tokens plainly. At each yield the cache is as it was.
     """
     n_past = context.n_past()
     text = [tokens[i % len(tokens)] for i in range(max_rows)]
-    rows: list[int] = []
-    seconds: list[float] = []
-    logits: list[npt.NDArray[np.float32]] = []
-    for k in (k for k in ROWS if k <= max_rows):
-        best, first_row = _time_pass(context, text[:k], n_past)
-        rows.append(k)
-        seconds.append(best)
-        logits.append(first_row)
-        rates = [r / s for r, s in zip(rows, seconds, strict=True)]
-        if k > 64 and rates[-1] < WORTH * max(rates[:-1]):
-            break
-    return Measurement(
-        depth=n_past, rows=tuple(rows), seconds=tuple(seconds), classes=_classes(logits)
-    )
-
-
-def _time_pass(
-    context: Context, tokens: list[int], n_past: int
-) -> tuple[float, npt.NDArray[np.float32]]:
-    """The least of a few times for one pass, and the logits after its first token."""
-    k = len(tokens)
-    times: list[float] = []
-    first_row = np.empty(0, np.float32)
-    for _ in range(REPEATS.get(k, 1)):
+    seconds: dict[int, float] = {}
+    logits: dict[int, npt.NDArray[np.float32]] = {}
+    for k in _passes(max_rows, seconds):
         start = time.perf_counter()
         positions = list(range(n_past, n_past + k))
-        first_row = context.run(tokens, positions, [(0,)] * k, n_outputs=k)[0].copy()
-        times.append(time.perf_counter() - start)
+        logits[k] = context.run(text[:k], positions, [(0,)] * k, n_outputs=k)[0].copy()
+        seconds[k] = min(time.perf_counter() - start, seconds.get(k, math.inf))
         context.remove(0, n_past)
-    return min(times), first_row
+        rows = sorted(seconds)
+        yield Measurement(
+            depth=n_past,
+            rows=tuple(rows),
+            seconds=tuple(seconds[k] for k in rows),
+            classes=_classes([logits[k] for k in rows]),
+        )
+
+
+def _passes(max_rows: int, seconds: Mapping[int, float]) -> Iterator[int]:
+    """The row counts to time; `seconds` holds the least times so far."""
+    yield from (k for k in PASSES if k <= max_rows)
+    for k in (k for k in WIDER if k <= max_rows):
+        yield k
+        if k / seconds[k] < WORTH * max(n / seconds[n] for n in seconds if n != k):
+            break
+    for _ in range(2):
+        yield from _bumps(seconds)
+
+
+def _bumps(seconds: Mapping[int, float]) -> list[int]:
+    """The row counts that took longer than the ones beside them let expect.
+
+    A real step of the hardware, or a hiccup of the machine: only another look can tell, and a
+    hiccup that is believed would keep drafts from that size for good.
+    """
+    rows = sorted(seconds)
+    return [
+        k
+        for before, k, after in zip(rows, rows[1:], rows[2:], strict=False)
+        if seconds[k] > BUMP * np.interp(k, (before, after), (seconds[before], seconds[after]))
+    ]
 
 
 def depth_bucket(n_tokens: int) -> int:
@@ -99,6 +114,7 @@ class CostBook:
         name = hashlib.sha256(json.dumps(key).encode()).hexdigest()[:16]
         self._path = folder / f"{name}.json"
         self._known: dict[int, Measurement] = self._read()
+        self._begun: dict[int, Measurement] = {}  # in this process, and not whole
 
     def get(self, depth: int) -> Measurement | None:
         """What passes cost behind `depth` tokens; None where nothing near was measured yet.
@@ -112,6 +128,15 @@ class CostBook:
         if below and above:
             return _between(below[-1], above[0], depth)
         return self._known.get(depth_bucket(depth))
+
+    def begun(self, depth: int) -> Measurement | None:
+        """What is known of passes behind `depth` tokens where measuring was broken off."""
+        return self._begun.get(depth_bucket(depth))
+
+    def note(self, measurement: Measurement) -> None:
+        """Remember one that was broken off, until the process ends; one time makes no curve."""
+        if len(measurement.rows) > 1:
+            self._begun[depth_bucket(measurement.depth)] = measurement
 
     def first(self, depth: int) -> Measurement | None:
         """The shallowest one behind at least `depth` tokens; None where there is none yet."""

@@ -22,12 +22,16 @@ SELECTION: Final = "{selection}"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Action:
-    """An instruction with a name. `scope` None: the selection, else the function."""
+    """An instruction with a name. `scope` None: the selection, else the function.
+
+    `needs_lines`: it has no sense on a part of a line, which then stands for the function.
+    """
 
     name: str
     title: str
     instruction: str
     scope: Scope | None = None
+    needs_lines: bool = False
     languages: tuple[str, ...] = ()  # names of `redraft.syntax`; none: every language
     enabled: bool = True
 
@@ -57,12 +61,14 @@ BUILT_IN: Final = (
     Action(
         name="add-docstring",
         title="Add a docstring",
+        needs_lines=True,
         instruction="Add a docstring or doc comment that says what this does, what its parameters "
         "mean and what it returns. Do not change the code.",
     ),
     Action(
         name="add-types",
         title="Add type annotations",
+        needs_lines=True,
         instruction="Add type annotations to all parameters and to the return value. "
         "Do not change what the code does.",
     ),
@@ -74,6 +80,7 @@ BUILT_IN: Final = (
     Action(
         name="add-error-handling",
         title="Add error handling",
+        needs_lines=True,
         instruction="Handle the errors that can occur here: check the inputs, and raise or return "
         "clear errors.",
     ),

@@ -15,6 +15,7 @@ from pygls.lsp.server import LanguageServer
 
 from redraft.lsp import wire
 from redraft.lsp.documents import Document
+from redraft.lsp.positions import text_edits, unit_of
 from redraft.messages import Replacement
 from redraft.text import Unit
 
@@ -44,7 +45,7 @@ class Client:
 
     @property
     def unit(self) -> Unit:
-        return wire.unit_of(self._server.server_capabilities.position_encoding)
+        return unit_of(self._server.server_capabilities.position_encoding)
 
     def notify(self, method: str, params: object) -> None:
         """Send a notification."""
@@ -111,7 +112,7 @@ class Client:
         confirm: bool,
     ) -> types.WorkspaceEdit:
         """An edit of the document's current version, in the richest form the client takes."""
-        edits: list[Any] = list(wire.text_edits(replacements, document.index, self.unit))
+        edits: list[Any] = list(text_edits(replacements, document.index, self.unit))
         if not self.can("workspace.workspace_edit.document_changes"):
             return types.WorkspaceEdit(changes={document.uri: edits})
         annotations = None

@@ -16,7 +16,7 @@ from lsprotocol import types
 from pygls import uris
 
 from redraft.lsp import rebase
-from redraft.lsp.wire import span_of
+from redraft.lsp.positions import span_of
 from redraft.messages import Replacement, Span
 from redraft.syntax import LANGUAGES, language_of
 from redraft.text import LineIndex, Unit

@@ -15,13 +15,14 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams, JsonRpcRequestCancelled
 
 from redraft.errors import ModelError, RedraftError
-from redraft.lsp import rebase, wire
+from redraft.lsp import answers, rebase, wire
+from redraft.lsp.asked import EditParams, edit_params
 from redraft.lsp.client import Client
 from redraft.lsp.config import Config
 from redraft.lsp.documents import Document, Documents, path_of
+from redraft.lsp.positions import text_edits
 from redraft.lsp.target import target_of
 from redraft.lsp.underway import Edit, throttled
-from redraft.lsp.wire import EditParams
 from redraft.lsp.worker import LanguageModel, Worker
 from redraft.messages import (
     Completion,
@@ -44,7 +45,8 @@ _SETTLE_S: Final = 0.5  # for that change to arrive
 class Edits:
     """Answers `redraft.edit`.
 
-    `offer_model` may fetch a model that is missing; `settled` waits until the settings are known.
+    `offer_model` may fetch a model that is missing; `settled` waits until the settings are known;
+    `on_change` is called when an edit began or ended.
     """
 
     def __init__(
@@ -56,6 +58,7 @@ class Edits:
         worker: Worker,
         offer_model: Callable[[Settings], Awaitable[bool]],
         settled: Callable[[], Awaitable[None]],
+        on_change: Callable[[], object],
     ) -> None:
         self._client = client
         self._documents = documents
@@ -63,20 +66,22 @@ class Edits:
         self._worker = worker
         self._offer_model = offer_model
         self._settled = settled
+        self._on_change = on_change
         self._running: dict[str, Edit] = {}
         self._numbers = itertools.count(1)
-        self.trace: deque[dict[str, Any]] = deque(maxlen=20)  # how the last edits ended
+        self.trace: deque[wire.TracedEdit] = deque(maxlen=20)  # how the last edits ended
         self.last: Completion | None = None  # what the model wrote last, and in which passes
 
-    async def answer(self, params: types.ExecuteCommandParams) -> dict[str, Any]:
+    async def answer(self, params: types.ExecuteCommandParams) -> wire.Answer:
         """Begin the edit and, unless told not to wait, see it through."""
-        asked = wire.edit_params(params.arguments)
+        asked = edit_params(params.arguments)
         edit = self._begin(asked, params.work_done_token)
         edit.task = asyncio.create_task(self._performed(edit))
+        edit.task.add_done_callback(lambda task: self._over(edit, task))
         if asked.wait:
             return await self._ended(edit)
         edit.task.add_done_callback(self._tell)
-        return {"id": edit.id, "outcome": "started"}
+        return {"id": edit.id, "uri": asked.uri, "outcome": "started"}
 
     def cancel(
         self,
@@ -96,7 +101,7 @@ class Edits:
         return len(fitting)
 
     @property
-    def running(self) -> list[dict[str, Any]]:
+    def running(self) -> list[wire.Standing]:
         """Where each edit stands, for `redraft.status`."""
         return [edit.standing for edit in self._running.values()]
 
@@ -105,7 +110,7 @@ class Edits:
         if document is None:
             raise JsonRpcInvalidParams(f"{asked.uri} is not open")
         if asked.version not in (None, document.version):
-            raise wire.modified(
+            raise answers.modified(
                 f"version {asked.version} was asked for, but the document is at version "
                 f"{document.version}; ask again"
             )
@@ -122,9 +127,10 @@ class Edits:
         )
         edit.bar.on_cancel = lambda: edit.cancel("cancelled")
         self._running[own] = edit
+        self._on_change()
         return edit
 
-    async def _ended(self, edit: Edit) -> dict[str, Any]:
+    async def _ended(self, edit: Edit) -> wire.Answer:
         """The ending, whoever cancels what. Raises the error to answer with."""
         assert edit.task  # noqa: S101 - for mypy: set right after the edit began
         while True:
@@ -136,37 +142,27 @@ class Edits:
                 # The client cancelled its request; an edit that was sent still has its ending.
                 edit.cancel("cancelled by the client")
 
-    async def _performed(self, edit: Edit) -> dict[str, Any]:
-        began = time.monotonic()
-        answer: dict[str, Any] = {"outcome": "failed"}
-        try:
-            answer = await self._answered(edit)
-        except asyncio.CancelledError:
-            answer = {"outcome": "cancelled"}
-            raise
-        except JsonRpcException as error:
-            answer |= error.data or {}
-            raise
-        except RedraftError as error:
-            raise wire.failed(str(error)) from error
-        finally:
-            del self._running[edit.id]
-            edit.bar.end(answer["outcome"])
-            spent = {"seconds": time.monotonic() - began, "stats": answer.get("stats")}
-            how = {"outcome": answer["outcome"], "reason": answer.get("reason")}
-            self.trace.append(edit.standing | how | spent)
-        return answer
+    def _over(self, edit: Edit, task: asyncio.Task[wire.Answer]) -> None:
+        """Account for an edit that has ended; one may be cancelled before it did anything."""
+        traced = edit.ended(task)
+        del self._running[edit.id]
+        edit.bar.end(traced["outcome"])
+        self.trace.append(traced)
+        self._on_change()
 
-    async def _answered(self, edit: Edit) -> dict[str, Any]:
+    async def _performed(self, edit: Edit) -> wire.Answer:
         await self._settled()
-        # Files are read and the text is parsed: not on the loop.
-        request, settings = await asyncio.to_thread(self._prepared, edit)
         try:
-            outcome = await self._decoded(edit, request, settings)
-        except ModelError:
-            if not await self._offer_model(settings):
-                raise
-            outcome = await self._decoded(edit, request, settings)
+            # Files are read and the text is parsed: not on the loop.
+            request, settings = await asyncio.to_thread(self._prepared, edit)
+            try:
+                outcome = await self._decoded(edit, request, settings)
+            except ModelError:
+                if not await self._offer_model(settings):
+                    raise
+                outcome = await self._decoded(edit, request, settings)
+        except RedraftError as error:
+            raise answers.failed(str(error)) from error
         return await self._answer_to(outcome, edit, request)
 
     def _prepared(self, edit: Edit) -> tuple[EditRequest, Settings]:
@@ -203,29 +199,28 @@ class Edits:
         finally:
             job.cancel()
 
-    async def _answer_to(
-        self, outcome: Outcome, edit: Edit, request: EditRequest
-    ) -> dict[str, Any]:
+    async def _answer_to(self, outcome: Outcome, edit: Edit, request: EditRequest) -> wire.Answer:
         match outcome:
             case Refused(reason="cancelled"):
                 raise asyncio.CancelledError
             case Refused():
-                stats = wire.stats_of(outcome.stats)
-                raise wire.failed(outcome.message, reason=outcome.reason, stats=stats)
+                raise answers.refused(outcome)
             case Unchanged():
                 return self._result(edit, "unchanged", outcome)
             case Rewritten() if edit.asked.preview:
                 replacements, proposed = self._proposal(edit, request, outcome)
-                edits = wire.text_edits(replacements, edit.document.index, self._client.unit)
-                more = {"edit": proposed, "edits": edits, "version": edit.document.version}
-                return self._result(edit, "preview", outcome) | more
+                answer = self._result(edit, "preview", outcome)
+                answer["edit"] = proposed
+                answer["edits"] = text_edits(replacements, edit.document.index, self._client.unit)
+                answer["version"] = edit.document.version
+                return answer
             case Rewritten():
                 await self._apply(edit, request, outcome)
                 return self._result(edit, "applied", outcome)
 
     async def _apply(self, edit: Edit, request: EditRequest, outcome: Rewritten) -> None:
         if not self._client.can("workspace.apply_edit"):
-            raise wire.failed("this editor takes no edits from a server; ask for a preview")
+            raise answers.failed("this editor takes no edits from a server; ask for a preview")
         reason = ""
         for _ in range(_TRIES):
             _, proposed = self._proposal(edit, request, outcome)
@@ -237,7 +232,7 @@ class Edits:
             edit.is_sent = False
             if not await _changes(edit.document, version):
                 break
-        raise wire.failed(f"the editor did not apply the edit{': ' if reason else ''}{reason}")
+        raise answers.failed(f"the editor did not apply the edit{': ' if reason else ''}{reason}")
 
     def _proposal(
         self, edit: Edit, request: EditRequest, outcome: Rewritten
@@ -245,7 +240,7 @@ class Edits:
         """The edit of the document as it is now. Raises -32801 where its target was changed."""
         place = edit.document.place(request.target, edit.snapshot)
         if place is None:
-            raise wire.modified(
+            raise answers.modified(
                 "the code being edited was changed meanwhile; nothing was applied. Ask again"
             )
         moved = rebase.shift(outcome.replacements, place.start - request.target.start)
@@ -253,13 +248,15 @@ class Edits:
         proposed = self._client.workspace_edit(edit.document, moved, edit.label, confirm=confirm)
         return moved, proposed
 
-    def _result(self, edit: Edit, kind: str, outcome: Rewritten | Unchanged) -> dict[str, Any]:
+    def _result(
+        self, edit: Edit, kind: wire.Outcome, outcome: Rewritten | Unchanged
+    ) -> wire.Answer:
         return {
             "id": edit.id,
             "uri": edit.document.uri,
             "outcome": kind,
             "notes": list(outcome.notes),
-            "stats": wire.stats_of(outcome.stats),
+            "stats": answers.stats_of(outcome.stats),
         }
 
     def _keep(self, completion: Completion) -> None:
@@ -270,9 +267,10 @@ class Edits:
             return
         edit.note(progress)
         if edit.asked.partial:
-            self._client.notify(wire.PARTIAL_NOTIFICATION, edit.standing | {"text": progress.text})
+            partial: wire.Partial = {**edit.standing, "text": progress.text}
+            self._client.notify(wire.PARTIAL_NOTIFICATION, partial)
 
-    def _tell(self, task: asyncio.Task[dict[str, Any]]) -> None:
+    def _tell(self, task: asyncio.Task[wire.Answer]) -> None:
         """Tell the user how an edit ended that nobody waits for."""
         if task.cancelled():
             return

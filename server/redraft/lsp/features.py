@@ -7,16 +7,13 @@ task or on the model's thread.
 import asyncio
 import os
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any, Final
 
 from lsprotocol import types
 from pygls import uris
 from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
 
-from redraft import __version__, models
-from redraft.errors import InputError
-from redraft.lsp import wire
+from redraft.lsp import answers, asked, wire
 from redraft.lsp.documents import path_of
 from redraft.lsp.offers import Client as Abilities
 from redraft.lsp.offers import offers
@@ -49,12 +46,15 @@ def initialize(ls: Server, params: types.InitializeParams) -> None:
     ls.config.is_trusted = options.get("trusted") is not False
     folders_changed(ls, None)
     ls.configure(options.get("settings"))
+    if options.get("statusNotifications") is True:
+        ls.announcer.start()
 
 
 def initialized(ls: Server, _: object) -> None:
-    """The client is ready to be asked for its settings."""
+    """The client is ready to be asked for its settings, and to be told things."""
     if ls.client.can("workspace.configuration"):
-        ls.configuring = ls.start(_configure(ls))
+        ls.ask_settings()
+    ls.announcer.changed()
     if ls.client.can("workspace.did_change_configuration.dynamic_registration"):
         ls.start(_subscribe(ls))
     if ls.process_id is not None and _is_alive(ls.process_id):
@@ -64,7 +64,7 @@ def initialized(ls: Server, _: object) -> None:
 def configuration_changed(ls: Server, params: types.DidChangeConfigurationParams) -> None:
     """Ask for the settings, or take those that came along where the client cannot be asked."""
     if ls.client.can("workspace.configuration"):
-        ls.configuring = ls.start(_configure(ls))
+        ls.ask_settings()
     elif isinstance(params.settings, Mapping):
         ls.configure(params.settings.get(wire.SECTION))
 
@@ -98,13 +98,17 @@ def closed(ls: Server, params: types.DidCloseTextDocumentParams) -> None:
     ls.documents.close(uri)
 
 
-def code_actions(
+async def code_actions(
     ls: Server, params: types.CodeActionParams
 ) -> list[types.CodeAction | types.Command]:
     """What can be done at a place; nothing is computed for it."""
     document = ls.documents.get(params.text_document.uri)
     if document is None:
         return []
+    version = document.version
+    await ls.settled()
+    if document.version != version:
+        raise answers.modified("the document was changed meanwhile; ask again")
     actions, problems = ls.config.actions(path_of(document.uri))
     ls.tell(problems)
     return offers(params, document, actions, ls.abilities, ls.client.unit)
@@ -135,60 +139,52 @@ def exited(ls: Server, _: object) -> None:
     ls.has_exited = True
 
 
-def warm(ls: Server, params: types.ExecuteCommandParams) -> dict[str, Any]:
+def warm(ls: Server, params: types.ExecuteCommandParams) -> wire.Status:
     """Load the model, and prefill a document if one is named. Answers at once."""
-    uri = wire.optional_uri(wire.WARM, params.arguments)
+    uri = asked.optional_uri(wire.WARM, params.arguments)
     document = ls.documents.get(uri) if uri else None
     if uri and document is None:
         raise JsonRpcInvalidParams(f"{uri} is not open")
     if document is not None:
         ls.warmer.now(document)
     else:
-        # A model that cannot be loaded is told of by the edit that needs it.
-        ls.worker.background(ls.config.settings(_folder(ls)), lambda *_: None)
-    return status(ls, params)
+        ls.start(ls.load())
+    return ls.status
 
 
-def status(ls: Server, _: types.ExecuteCommandParams) -> dict[str, Any]:
+def status(ls: Server, _: types.ExecuteCommandParams) -> wire.Status:
     """What the server is doing and holds."""
-    return {
-        "version": __version__,
-        "model": {"name": _model_name(ls), "state": ls.worker.state},
-        "edits": ls.edits.running,
-        "waiting": ls.worker.n_waiting,
-        "documents": len(ls.documents),
-        "warm": ls.warmer.warm,
-    }
+    return ls.status
 
 
-def reload(ls: Server, params: types.ExecuteCommandParams) -> dict[str, Any]:
+def reload(ls: Server, _: types.ExecuteCommandParams) -> wire.Status:
     """Free the model and read the settings again; the next edit loads the model they name."""
     ls.told.clear()
     ls.worker.unload()
     if ls.client.can("workspace.configuration"):
-        ls.configuring = ls.start(_configure(ls))
-    return status(ls, params)
+        ls.ask_settings()
+    return ls.status
 
 
-def show_trace(ls: Server, _: types.ExecuteCommandParams) -> dict[str, Any]:
+def show_trace(ls: Server, _: types.ExecuteCommandParams) -> wire.Trace:
     """How the last edits ended and what they cost, and how the last answer came about."""
     last = ls.edits.last
-    return {"edits": list(ls.edits.trace), "passes": wire.passes_of(last) if last else []}
+    return {"edits": list(ls.edits.trace), "passes": answers.passes_of(last) if last else []}
 
 
-def cancel(ls: Server, params: types.ExecuteCommandParams) -> dict[str, Any]:
+def cancel(ls: Server, params: types.ExecuteCommandParams) -> wire.Cancelled:
     """Cancel the edits named, or all."""
     given = params.arguments[0] if params.arguments else {}
     return {"cancelled": _cancel(ls, given)}
 
 
-async def edit(ls: Server, params: types.ExecuteCommandParams) -> dict[str, Any]:
+async def edit(ls: Server, params: types.ExecuteCommandParams) -> wire.Answer:
     """See `redraft.lsp.edits`."""
     return await ls.edits.answer(params)
 
 
 def _cancel(ls: Server, params: object) -> int:
-    id_, uri = wire.cancel_target(params)
+    id_, uri = asked.which(params)
     return ls.edits.cancel("cancelled", id=id_, uri=uri)
 
 
@@ -201,12 +197,6 @@ async def _subscribe(ls: Server) -> None:
         await ls.client_register_capability_async(types.RegistrationParams([wanted]))
     except JsonRpcException as error:
         ls.client.log(types.MessageType.Warning, f"{method}: {error.message}")
-
-
-async def _configure(ls: Server) -> None:
-    given = await ls.client.configuration()
-    if given is not None:  # else what came with `initialize` goes on to hold
-        ls.configure(given)
 
 
 async def _outlive(ls: Server, process: int) -> None:
@@ -227,19 +217,6 @@ def _is_alive(process: int) -> bool:
     except (PermissionError, OverflowError):
         return True
     return True
-
-
-def _model_name(ls: Server) -> str:
-    try:
-        wanted = ls.config.settings(_folder(ls)).model
-    except InputError:
-        return ""
-    return wanted or models.DEFAULT.name
-
-
-def _folder(ls: Server) -> Path:
-    """A file that the workspace's settings hold for, as far as there is a workspace."""
-    return next(iter(ls.documents.folders), Path.home()) / "any"
 
 
 def _bound(

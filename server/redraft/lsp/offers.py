@@ -4,18 +4,23 @@ A code action carries a command and nothing computed: no parse, no model. Whethe
 function around the cursor shows when the command runs.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from lsprotocol import types
 
 from redraft.lsp import wire
 from redraft.lsp.actions import ASK, DIAGNOSTIC, FIX, SELECTION, Action
 from redraft.lsp.documents import Document
+from redraft.lsp.positions import span_of
+from redraft.messages import Span
 from redraft.text import Unit
 
 __all__ = ["Client", "offers"]
+
+_WORD: Final = re.compile(r"\w+|\r\n|.", re.DOTALL)  # or any one character, as block cursors cover
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,12 +40,12 @@ def offers(
     unit: Unit,
 ) -> list[types.CodeAction | types.Command]:
     """The actions for `params`, in the order they are configured."""
-    selected = wire.span_of(params.range, document.index, unit).of(document.text)
+    span = span_of(params.range, document.index, unit)
     found = [
         action
         for each in actions
         if not each.languages or document.language in each.languages
-        for action in _of(each, params, document, selected, client)
+        for action in _of(each, params, document, span, client)
         if _is_wanted(action, params.context.only)
     ]
     if client.literals:
@@ -52,9 +57,10 @@ def _of(
     action: Action,
     params: types.CodeActionParams,
     document: Document,
-    selected: str,
+    span: Span,
     client: Client,
 ) -> Iterator[types.CodeAction]:
+    selected = span.of(document.text)
     base: dict[str, Any] = {
         "uri": document.uri,
         "version": document.version,
@@ -81,7 +87,21 @@ def _of(
             yield _action(action, title, wire.EDIT, arguments, client, diagnostic)
     elif SELECTION not in action.instruction or selected:
         text = action.instruction.replace(SELECTION, selected)
+        if action.scope is None and _is_cursor(span, document, part_of_line=action.needs_lines):
+            base["scope"] = "function"
         yield _action(action, action.title, wire.EDIT, base | {"instruction": text}, client)
+
+
+def _is_cursor(span: Span, document: Document, *, part_of_line: bool) -> bool:
+    """Whether a range is too little to be what an action is for: it says where, and not what.
+
+    Some editors send the character or the word under the cursor where nothing is selected.
+    """
+    selected = span.of(document.text)
+    if _WORD.fullmatch(selected):
+        return True
+    line = document.index.line_span(document.index.line_at(span.start))
+    return part_of_line and span in line and selected.strip() != line.of(document.text).strip()
 
 
 def _action(

@@ -3,12 +3,16 @@
 import asyncio
 import logging
 from collections.abc import Coroutine
+from contextlib import suppress
+from pathlib import Path
 from typing import Any, Final
 
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
 
-from redraft import __version__
+from redraft import __version__, models
+from redraft.errors import InputError
+from redraft.lsp import wire
 from redraft.lsp.client import Client
 from redraft.lsp.config import Config, editor_settings
 from redraft.lsp.documents import Documents, path_of
@@ -16,6 +20,7 @@ from redraft.lsp.edits import Edits
 from redraft.lsp.offers import Client as Abilities
 from redraft.lsp.protocol import Protocol, is_parse_error
 from redraft.lsp.shelf import Fetch, Shelf
+from redraft.lsp.status import Announcer
 from redraft.lsp.warm import Warmer
 from redraft.lsp.worker import OpenModel, Worker
 
@@ -36,9 +41,14 @@ class Server(LanguageServer):
         self.config = config
         self.documents = Documents()
         self.client = Client(self)
-        self.worker = Worker(open_model)
+        self.announcer = Announcer(
+            lambda: self.status, lambda status: self.client.notify(wire.STATUS_NOTIFICATION, status)
+        )
+        self.worker = Worker(open_model, on_state=self.announcer.changed)
         self.shelf = Shelf(self.client, fetch)
-        self.warmer = Warmer(self.worker, lambda d: config.settings(path_of(d.uri)))
+        self.warmer = Warmer(
+            self.worker, lambda d: config.settings(path_of(d.uri)), settled=self.settled
+        )
         self.edits = Edits(
             client=self.client,
             documents=self.documents,
@@ -46,12 +56,14 @@ class Server(LanguageServer):
             worker=self.worker,
             offer_model=self.shelf.offer,
             settled=self.settled,
+            on_change=self.announcer.changed,
         )
         self.told: set[str] = set()  # problems of the configuration the user knows of
         self.abilities = Abilities(literals=False, tags=False, can_ask=False)
-        self.configuring: asyncio.Task[None] | None = None
         self.has_exited = False  # by the client's word, not because it is gone
         self._tasks: set[asyncio.Task[None]] = set()
+        self._configuring: asyncio.Task[None] | None = None
+        self._settled_by = 0.0  # on the event loop's clock
 
     def report_server_error(self, error: Exception, source: object) -> None:
         """Log what pygls would show to the user, and answer what it would not."""
@@ -67,10 +79,33 @@ class Server(LanguageServer):
         task.add_done_callback(self._tasks.discard)
         return task
 
+    @property
+    def status(self) -> wire.Status:
+        """What the server is doing and holds."""
+        return {
+            "version": __version__,
+            "model": {"name": self._model_name(), "state": self.worker.state},
+            "edits": self.edits.running,
+            "waiting": self.worker.n_waiting,
+            "documents": len(self.documents),
+            "warm": self.warmer.warm,
+        }
+
+    @property
+    def _any_file(self) -> Path:
+        """A path that the workspace's settings hold for, as far as there is a workspace."""
+        return next(iter(self.documents.folders), Path.home()) / "any"
+
+    def ask_settings(self) -> None:
+        """Ask the client for its settings."""
+        self._settled_by = asyncio.get_running_loop().time() + _SETTINGS_S
+        self._configuring = self.start(self._configure())
+
     async def settled(self) -> None:
         """Wait for settings that were asked for, but not for ever."""
-        if self.configuring:
-            await asyncio.wait({self.configuring}, timeout=_SETTINGS_S)
+        if self._configuring and not self._configuring.done():
+            left = self._settled_by - asyncio.get_running_loop().time()
+            await asyncio.wait({self._configuring}, timeout=max(0.0, left))
 
     def configure(self, given: object) -> None:
         """Take over the editor's settings."""
@@ -78,6 +113,7 @@ class Server(LanguageServer):
         self.worker.idle_s = self.config.editor.idle_unload
         self.warmer.is_on = self.config.editor.warm
         self.tell(problems)
+        self.announcer.changed()
 
     def tell(self, problems: tuple[str, ...]) -> None:
         """Show each problem of the configuration once."""
@@ -86,8 +122,26 @@ class Server(LanguageServer):
                 self.told.add(problem)
                 self.client.show(types.MessageType.Warning, problem)
 
+    async def load(self) -> None:
+        """Load the model in the background; what is wrong with it the edit that needs it tells."""
+        await self.settled()
+        with suppress(InputError):
+            self.worker.background(self.config.settings(self._any_file), lambda *_: None)
+
     def stop(self) -> None:
         """End everything that runs."""
         self.shelf.stop()
         self.edits.cancel("the server is shutting down")
         self.worker.stop()
+
+    async def _configure(self) -> None:
+        given = await self.client.configuration()
+        if given is not None:  # else what came with `initialize` goes on to hold
+            self.configure(given)
+
+    def _model_name(self) -> str:
+        try:
+            wanted = self.config.settings(self._any_file).model
+        except InputError:
+            return ""
+        return wanted or models.DEFAULT.name

@@ -1,7 +1,8 @@
 """Which part of a document an edit is to rewrite: the scope's rules, and nothing else."""
 
 from redraft.errors import InputError
-from redraft.lsp import wire
+from redraft.lsp.asked import EditParams
+from redraft.lsp.positions import span_of
 from redraft.messages import Span
 from redraft.syntax import target_at
 from redraft.text import LineIndex, Unit, ending_of
@@ -9,7 +10,7 @@ from redraft.text import LineIndex, Unit, ending_of
 __all__ = ["target_of"]
 
 
-def target_of(asked: wire.EditParams, index: LineIndex, language: str | None, unit: Unit) -> Span:
+def target_of(asked: EditParams, index: LineIndex, language: str | None, unit: Unit) -> Span:
     """The span `asked` means in the document `index` is of.
 
     A selection is exactly the selection; a function is the innermost around the range's start, and
@@ -19,7 +20,7 @@ def target_of(asked: wire.EditParams, index: LineIndex, language: str | None, un
         return Span(0, len(index.text))
     if asked.range is None:
         raise InputError("give a position or a range, or the scope file")
-    span = wire.span_of(asked.range, index, unit)
+    span = span_of(asked.range, index, unit)
     if asked.scope == "selection" or (asked.scope is None and len(span)):
         return span
     try:

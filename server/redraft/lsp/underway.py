@@ -5,13 +5,14 @@ Knows nothing of how an edit is made. Times in seconds of the monotonic clock.
 
 import asyncio
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final
 
+from redraft.lsp.asked import EditParams
 from redraft.lsp.client import Bar
 from redraft.lsp.documents import Document, Snapshot
-from redraft.lsp.wire import EditParams
+from redraft.lsp.wire import Answer, Ending, Standing, TracedEdit
 from redraft.messages import Progress
 
 __all__ = ["Edit", "throttled"]
@@ -28,7 +29,8 @@ class Edit:
     document: Document
     snapshot: Snapshot
     bar: Bar
-    task: asyncio.Task[dict[str, Any]] | None = None
+    began: float = field(default_factory=time.monotonic)
+    task: asyncio.Task[Answer] | None = None
     reason: str = ""
     is_sent: bool = False  # what was sent cannot be called back
     _progress: Progress | None = None
@@ -41,7 +43,7 @@ class Edit:
         return f"redraft: {self.asked.title or first_line[:60]}"
 
     @property
-    def standing(self) -> dict[str, Any]:
+    def standing(self) -> Standing:
         """How far it is, in the names of the wire."""
         progress = self._progress
         return {
@@ -51,6 +53,22 @@ class Edit:
             "done": progress.done if progress else 0,
             "expected": progress.expected if progress else 0,
             "tokensPerSecond": self._speed(),
+        }
+
+    def ended(self, task: asyncio.Task[Answer]) -> TracedEdit:
+        """How it ended and what it cost; `task` is its own, and done."""
+        outcome: Ending = "cancelled"
+        how: Mapping[str, Any] = {}
+        if not task.cancelled():
+            error = task.exception()
+            how = task.result() if error is None else getattr(error, "data", None) or {}
+            outcome = "failed" if error else task.result()["outcome"]
+        return {
+            **self.standing,
+            "outcome": outcome,
+            "reason": how.get("reason"),
+            "seconds": time.monotonic() - self.began,
+            "stats": how.get("stats"),
         }
 
     def cancel(self, reason: str) -> None:

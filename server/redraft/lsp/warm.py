@@ -6,7 +6,7 @@ only while the model is loaded anyway: opening a file must not load a model nobo
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from redraft import prompt
@@ -28,13 +28,22 @@ _REPLY: Final = 1024
 
 
 class Warmer:
-    """Keeps at most one prefill a document waiting or running."""
+    """Keeps at most one prefill a document waiting or running.
 
-    def __init__(self, worker: Worker, settings_of: Callable[[Document], Settings]) -> None:
+    `settled` waits until the settings are known.
+    """
+
+    def __init__(
+        self,
+        worker: Worker,
+        settings_of: Callable[[Document], Settings],
+        settled: Callable[[], Awaitable[None]],
+    ) -> None:
         self.is_on = True
         self._prefilled: dict[str, tuple[int, int]] = {}  # URI to version and the model's load
         self._worker = worker
         self._settings_of = settings_of
+        self._settled = settled
         self._due: dict[str, asyncio.Task[None]] = {}
 
     @property
@@ -73,6 +82,7 @@ class Warmer:
 
     async def _warmed(self, document: Document, delay_s: float) -> None:
         await asyncio.sleep(delay_s)
+        await self._settled()
         request = EditRequest(
             path=document.shown_path,
             text=document.text,

@@ -10,15 +10,14 @@ from collections.abc import Callable
 from concurrent.futures import CancelledError, Future
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, Final, Generic, Literal, Protocol, TypeAlias, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
 
 from redraft.errors import EngineError, RedraftError
+from redraft.lsp.wire import ModelState
 from redraft.messages import Exactness, Model, Piece
 from redraft.settings import Settings
 
-__all__ = ["Job", "LanguageModel", "OpenModel", "State", "Worker"]
-
-State: TypeAlias = Literal["unloaded", "loading", "loaded"]
+__all__ = ["Job", "LanguageModel", "OpenModel", "Worker"]
 
 _STOP_S: Final = 5.0  # a pass takes about a second; a hung library must not keep the process
 
@@ -59,13 +58,17 @@ class Worker:
     """Runs jobs on a thread of its own, which starts with the first of them.
 
     `idle_s` is how long the model stays loaded without work, in seconds; None: for ever.
+    `on_state` is called on that thread after each change of `state`.
     """
 
-    def __init__(self, open_model: OpenModel) -> None:
+    def __init__(
+        self, open_model: OpenModel, *, on_state: Callable[[], object] = lambda: None
+    ) -> None:
         self.idle_s: float | None = None
-        self.state: State = "unloaded"
+        self.state: ModelState = "unloaded"
         self.n_loads = 0  # what was prefilled before the last of them is gone
         self._open_model = open_model
+        self._on_state = on_state
         self._requests: deque[Job[Any]] = deque()
         self._background: deque[Job[Any]] = deque()
         self._running: Job[Any] | None = None
@@ -170,17 +173,21 @@ class Worker:
         )
         if self._model is None or self._key != key:
             self._unload()
-            self.state = "loading"
+            self._enter("loading")
             try:
                 opened = self._open_model(settings)
                 self._model, self._opened, self._key = opened.__enter__(), opened, key
                 self.n_loads += 1
             finally:
-                self.state = "unloaded" if self._model is None else "loaded"
+                self._enter("unloaded" if self._model is None else "loaded")
         return self._model
 
     def _unload(self) -> None:
         opened, self._opened, self._model = self._opened, None, None
-        self.state = "unloaded"
+        self._enter("unloaded")
         if opened:
             opened.__exit__(None, None, None)
+
+    def _enter(self, state: ModelState) -> None:
+        self.state = state
+        self._on_state()

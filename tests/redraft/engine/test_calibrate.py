@@ -1,5 +1,6 @@
 """Measurements are well-formed, leave the cache as it was, and outlive a process or a bad disk."""
 
+import itertools
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from redraft.engine.calibrate import ROWS, CostBook, Measurement, depth_bucket, measure
+from redraft.engine.calibrate import CostBook, Measurement, depth_bucket, measure
 from redraft.engine.native import Context
 from redraft.engine.strategies import class_curve, class_rows
 
@@ -20,14 +21,36 @@ def book(folder: Path, model: Path, *, n_threads: int = 2) -> CostBook:
     return CostBook(folder, model, n_threads=n_threads)
 
 
+class Clocked:
+    """A context whose passes take 0.9 s and 0.1 s a row, but the first of `hiccup_at` rows more."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, hiccup_at: int) -> None:
+        self._now = 0.0
+        self._hiccups = [hiccup_at]
+        monkeypatch.setattr("redraft.engine.calibrate.time.perf_counter", lambda: self._now)
+
+    def run(self, tokens, positions, owners, *, n_outputs):
+        k = len(tokens)
+        self._now = 0.9 + k / 10 + (2 * k if k in self._hiccups else 0)
+        self._hiccups = [one for one in self._hiccups if one != k]
+        return np.zeros((n_outputs, 4), np.float32)
+
+    def n_past(self) -> int:
+        self._now = 0.0
+        return 0
+
+    def remove(self, sequence, start) -> None:
+        self._now = 0.0
+
+
 class TestMeasure:
     def test_rows_times_and_classes_fit_together(self, make_context: Callable[..., Context]):
         context = make_context()
         context.run([1, 2, 3], [0, 1, 2], [(0,)] * 3, n_outputs=0)
-        found = measure(context, [4, 5], max_rows=128)
+        *_, found = measure(context, [4, 5], max_rows=128)
         assert found.depth == 3
-        assert found.rows == ROWS[: len(found.rows)]
-        assert found.rows[-1] >= 64
+        assert found.rows[:8] == (1, 2, 4, 8, 16, 32, 48, 64)
+        assert found.rows[8:] in ((96,), (96, 128))
         assert min(found.seconds) > 0
         for i, first in enumerate(found.classes):
             assert first <= i
@@ -35,14 +58,28 @@ class TestMeasure:
         assert found.curve.max_rows == found.rows[-1]
 
     def test_no_more_rows_than_asked_for(self, make_context: Callable[..., Context]):
-        assert measure(make_context(), [4], max_rows=8).rows == (1, 2, 4, 8)
+        *_, found = measure(make_context(), [4], max_rows=8)
+        assert found.rows == (1, 2, 4, 8)
+
+    def test_two_passes_make_a_curve_and_each_further_one_a_better(self, make_context):
+        found = list(measure(make_context(), [4], max_rows=64))
+        assert [one.rows for one in found[:3]] == [(1,), (1, 64), (1, 8, 64)]
+        assert found[1].curve.max_rows == 64
+        times = [dict(zip(one.rows, one.seconds, strict=True)) for one in found]
+        for former, later in itertools.pairwise(times):
+            assert all(later[k] <= former[k] for k in former)
+
+    @pytest.mark.parametrize("hiccup_at", [2, 8, 16, 32, 48])
+    def test_a_hiccup_is_not_believed(self, hiccup_at: int, monkeypatch):
+        *_, found = measure(Clocked(monkeypatch, hiccup_at), [4], max_rows=64)
+        assert dict(zip(found.rows, found.seconds, strict=True))[hiccup_at] == 0.9 + hiccup_at / 10
 
     def test_the_cache_is_left_as_it_was(self, make_context: Callable[..., Context]):
         contexts = make_context(), make_context()
         for context in contexts:
             context.run([1, 2, 3], [0, 1, 2], [(0,)] * 3, n_outputs=0)
-        measure(contexts[0], [4, 5], max_rows=16)
-        assert contexts[0].n_past() == 3
+        for _ in measure(contexts[0], [4, 5], max_rows=16):
+            assert contexts[0].n_past() == 3
         answers = [c.run([7, 8], [3, 4], [(0,)] * 2, n_outputs=2).copy() for c in contexts]
         assert np.array_equal(*answers)
 
@@ -75,6 +112,14 @@ class TestCostBook:
             depth=1500, rows=(1, 2), seconds=(1.25, 2.25), classes=(0, 1)
         )
         assert one.get(3000) == deep
+
+    def test_what_was_broken_off_serves_this_process_only(self, tmp_path: Path, tiny_path: Path):
+        one = book(tmp_path, tiny_path)
+        one.note(Measurement(depth=500, rows=(1,), seconds=(1.0,), classes=(0,)))
+        assert one.begun(10) is None, "one time makes no curve"
+        one.note(measured(500))
+        assert (one.get(10), one.begun(10)) == (None, measured(500))
+        assert book(tmp_path, tiny_path).begun(10) is None
 
     def test_another_number_of_threads_is_another_book(self, tmp_path: Path, tiny_path: Path):
         book(tmp_path, tiny_path).put(measured())
@@ -174,6 +219,13 @@ def test_the_curve_of_a_class_is_a_staircase():
     curve = class_curve(measurement, (4, 8))
     assert [curve.seconds(k) for k in range(1, 9)] == [2, 2, 2, 2, 3, 3, 3, 3]
     assert curve.max_rows == 8
+
+
+def test_of_a_class_those_counts_matter_that_were_measured():
+    measurement = with_classes((1, 1, 0), (8, 3, 1))
+    curve = class_curve(measurement, (8, 128))
+    assert (curve.max_rows, curve.seconds(1)) == (8, 3)
+    assert class_curve(measurement, (128,)) == measurement.curve
 
 
 def test_without_a_class_the_curve_is_as_measured():

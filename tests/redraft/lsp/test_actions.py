@@ -1,15 +1,23 @@
 """Named instructions: where they come from, and what is offered where."""
 
+import asyncio
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_asyncio
+from lsprotocol import types
 from tests.redraft.lsp.conftest import SHOP, script
-from tests.redraft.lsp.editor import CAPABILITIES, Editor
+from tests.redraft.lsp.editor import CAPABILITIES, Editor, ResponseError
 
 from redraft.errors import InputError
-from redraft.lsp.actions import BUILT_IN, Layer, layered
+from redraft.lsp.actions import BUILT_IN, Action, Layer, layered
 from redraft.lsp.config import Config, editor_settings
+from redraft.lsp.documents import Document
+from redraft.lsp.offers import Client, offers
+from redraft.lsp.positions import range_of
+from redraft.messages import Span
 
 TABLE = "p.toml: actions"
 
@@ -170,6 +178,105 @@ async def test_without_selection_the_functions_actions_are_offered_and_run() -> 
         assert answer["outcome"] == "started"
         await editor.until("workspace/applyEdit")
         assert document.text == SHOP.replace("amount", "n")
+
+
+OWN = (
+    Action(name="own", title="Own", instruction="Do it."),
+    Action(name="exact", title="Exact", instruction="Do it.", scope="selection"),
+)
+NEED_LINES = ("add-docstring", "add-types", "add-error-handling")
+FREE = ("simplify", "own")
+
+
+@pytest.mark.parametrize(
+    ("selected", "are_cursor", "are_selection"),
+    [
+        pytest.param("t", (*NEED_LINES, *FREE), (), id="a character, as under a block cursor"),
+        pytest.param("\n", (*NEED_LINES, *FREE), (), id="a line's end under it"),
+        pytest.param("amount", (*NEED_LINES, *FREE), (), id="a word"),
+        pytest.param("item.price * item.count", NEED_LINES, FREE, id="an expression"),
+        pytest.param("def total(items)", NEED_LINES, FREE, id="most of a line"),
+        pytest.param("def total(items):\n", (), (*NEED_LINES, *FREE), id="a line"),
+        pytest.param(
+            "for item in items:", (), (*NEED_LINES, *FREE), id="a line but its indentation"
+        ),
+        pytest.param("items:\n        amount", (), (*NEED_LINES, *FREE), id="parts of two lines"),
+        pytest.param("", NEED_LINES, FREE, id="nothing, which every scope takes for the cursor"),
+    ],
+)
+def test_a_range_that_says_too_little_is_the_cursor(
+    selected: str, are_cursor: tuple[str, ...], are_selection: tuple[str, ...]
+) -> None:
+    document = Document(types.TextDocumentItem(URI, "python", 1, SHOP), "shop.py")
+    start = SHOP.index(selected or "amount")
+    params = types.CodeActionParams(
+        types.TextDocumentIdentifier(URI),
+        range_of(Span(start, start + len(selected)), document.index, "utf-16"),
+        types.CodeActionContext([]),
+    )
+    client = Client(literals=True, tags=False, can_ask=True)
+    found = {
+        action.kind.removeprefix("refactor.rewrite.redraft."): action.command.arguments[0]["scope"]
+        for action in offers(params, document, (*BUILT_IN, *OWN), client, "utf-16")
+    }
+    assert {name for name in (*NEED_LINES, *FREE) if found[name] == "function"} == {*are_cursor}
+    assert {name for name in (*NEED_LINES, *FREE) if found[name] is None} == {*are_selection}
+    assert (found["edit"], found["exact"]) == (None, "selection")
+
+
+@pytest.mark.asyncio
+async def test_the_function_around_a_block_cursor_is_edited() -> None:
+    action = {"instruction": script(sub=["def total", "def sum_up"])}
+    async with Editor(settings={"actions": {"own": action}}) as editor:
+        document = editor.open(URI, SHOP)
+        at = SHOP.index("+=")
+        command = (await offered(editor, at, at + 1))[-1]["command"]
+        await editor.command(command["command"], command["arguments"][0])
+        await editor.until("workspace/applyEdit")
+        assert document.text == SHOP.replace("def total", "def sum_up")
+
+
+class TestSettingsThatAreOnTheirWay:
+    """The client does not answer what it is asked for until a test does."""
+
+    pytestmark = pytest.mark.asyncio
+
+    @pytest_asyncio.fixture
+    async def editor(self) -> AsyncIterator[Editor]:
+        editor = Editor()
+        editor.on_request["workspace/configuration"] = lambda _: NotImplemented
+        async with editor:
+            editor.open(URI, SHOP)
+            yield editor
+
+    async def answer(self, editor: Editor) -> None:
+        await editor.until("workspace/configuration")
+        asked = next(m for m in editor.received if m["method"] == "workspace/configuration")
+        settings = {"actions": {"mine": {"instruction": "Do it."}}}
+        editor.send({"jsonrpc": "2.0", "id": asked["id"], "result": [settings]})
+
+    async def test_actions_wait_for_them(self, editor: Editor) -> None:
+        actions = asyncio.create_task(offered(editor, 0, 0))
+        await editor.command("redraft.status")
+        assert not actions.done()
+        await self.answer(editor)
+        assert "mine" in str(await actions)
+
+    async def test_but_not_for_ever(self, editor: Editor) -> None:
+        for _ in range(2):
+            assert len(await offered(editor, 0, 0)) == 4
+        await self.answer(editor)
+        while "mine" not in str(await offered(editor, 0, 0)):
+            pass
+
+    async def test_a_change_meanwhile_makes_the_place_stale(self, editor: Editor) -> None:
+        actions = asyncio.create_task(offered(editor, 0, 0))
+        await asyncio.sleep(0)
+        editor.change(editor.documents[URI], 0, 0, "# typed\n")
+        await self.answer(editor)
+        with pytest.raises(ResponseError, match="changed meanwhile") as error:
+            await actions
+        assert error.value.code == -32801
 
 
 @pytest.mark.asyncio

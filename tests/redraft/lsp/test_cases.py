@@ -134,7 +134,8 @@ async def test_c05_a_fence_inside_does_not_end_the_edit(editor: Editor) -> None:
 async def test_c06_a_reply_cut_at_the_limit_is_no_edit(editor: Editor) -> None:
     async with Editor(unit=editor.unit, options={"settings": {"maxTokens": 8}}) as limited:
         document = limited.open(URI, WAVES)
-        assert "8 tokens" in await refused(limited, document, "v = λ", script(sub=["v", "w"]))
+        said = await refused(limited, document, "v = λ", script(sub=["v", "w"]))
+        assert "8 tokens; raise redraft.maxTokens or" in said
 
 
 async def test_c07_an_elided_reply_is_refused_or_restored(editor: Editor) -> None:

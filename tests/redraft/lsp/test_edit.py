@@ -142,6 +142,17 @@ async def test_a_newer_edit_of_a_document_replaces_the_older() -> None:
         assert other.text == RENAMED
 
 
+async def test_of_many_edits_at_once_the_last_is_made_and_none_is_left_over() -> None:
+    async with Editor() as editor:
+        document = editor.open(URI, SHOP)
+        *others, last = (editor.begin_edit(document, SLOW, scope="file")[1] for _ in range(9))
+        assert (await last)["outcome"] == "applied"
+        assert {(await error_of(other)).code for other in others} == {-32800}
+        assert (await editor.command("redraft.status"))["edits"] == []
+        trace = (await editor.command("redraft.showTrace"))["edits"]
+        assert [edit["outcome"] for edit in trace] == ["cancelled"] * 8 + ["applied"]
+
+
 async def test_a_document_that_is_closed_midway_is_left_alone_and_others_go_on() -> None:
     async with Editor() as editor:
         document, other = editor.open(URI, SHOP), editor.open("file:///work/other.py", SHOP)
@@ -280,6 +291,15 @@ async def test_status_trace_warm_and_reload() -> None:
         assert model["loaded"] == ["", "freed", ""]
 
 
+@pytest.mark.parametrize("argument", [None, {"uri": URI}], ids=["the model", "a document"])
+async def test_what_is_warmed_at_once_is_the_model_of_the_editors_settings(argument: Any) -> None:
+    async with Editor(settings={"model": "mine"}) as editor:
+        editor.open(URI, SHOP)
+        await editor.command("redraft.warm", argument)
+        await editor.status(lambda status: status["model"]["state"] == "loaded")
+        assert (await editor.request("test/model", {}))["loaded"] == ["mine"]
+
+
 async def test_an_open_file_is_prefilled_again_after_changes_and_requests_come_first() -> None:
     async with Editor() as editor:
         document, other = editor.open(URI, SHOP), editor.open("file:///work/other.py", SHOP)
@@ -300,6 +320,35 @@ async def test_the_model_is_freed_when_idle_and_loaded_again_on_demand() -> None
         await editor.status(lambda status: status["model"]["state"] == "unloaded")
         await editor.edit(document, script(sub=["sum_", "amount"]), scope="file")
         assert document.text == SHOP
+
+
+def standing(status: dict[str, Any]) -> tuple[str, int]:
+    return status["model"]["state"], len(status["edits"])
+
+
+async def test_a_client_that_wants_to_is_told_of_each_change_of_the_status() -> None:
+    async with Editor(options={"statusNotifications": True}) as editor:
+        first = await editor.until("redraft/status")
+        assert standing(first) == ("unloaded", 0)
+        assert first.keys() == (await editor.command("redraft.status")).keys()
+        document = editor.open(URI, SHOP)
+        await editor.edit(document, SLOW, scope="file")
+        await editor.until("redraft/status", lambda status: standing(status) == ("loaded", 0))
+        await editor.command("redraft.reload")
+        await editor.status(lambda status: status["model"]["state"] == "unloaded")
+        told = [standing(status) for status in editor.said("redraft/status")]
+        assert all(new != old for old, new in itertools.pairwise(told))
+        told = [each for each in told if each != ("loading", 1)]  # may be over too soon
+        assert told == [
+            *[("unloaded", 0), ("unloaded", 1), ("loaded", 1), ("loaded", 0)],
+            ("unloaded", 0),
+        ]
+
+
+async def test_no_other_client_is() -> None:
+    async with Editor() as editor:
+        await editor.edit(editor.open(URI, SHOP), RENAME, scope="file")
+        assert not editor.said("redraft/status")
 
 
 @pytest.mark.parametrize("choice", ["Download", "Not now", None])

@@ -95,6 +95,26 @@ async def test_two_documents_can_be_edited_at_once(editor: Editor) -> None:
         editor.close(document)
 
 
+async def test_what_was_warmed_before_the_server_ended_is_warm_in_the_next(
+    small_model_path: Path, tmp_path: Path
+) -> None:
+    large = TEXT * 3  # 2,900 tokens; fewer than 2,048 are not kept
+
+    def server() -> Editor:
+        command = (*REAL, "--model", str(small_model_path))
+        environ = {"XDG_CACHE_HOME": str(tmp_path)}
+        return Editor(command, settings={"saveStates": True}, env=environ)
+
+    async with server() as editor:
+        editor.open(URI, large)
+        await editor.command("redraft.warm", {"uri": URI})
+        await editor.status(lambda status: URI in status["warm"])
+    assert list((tmp_path / "redraft" / "states").iterdir())
+    async with server() as editor:
+        _, edit = await ending(editor, URI, large)
+        assert edit["stats"]["reusedTokens"] > 0.8 * edit["stats"]["promptTokens"] > 2048
+
+
 async def test_pyglss_client_gets_an_edit_inside_the_target_or_a_reason(
     small_model_path: Path,
 ) -> None:

@@ -1,16 +1,31 @@
-"""The contract in code and the contract in prose say the same."""
+"""What the wire promises is what the server's records give.
+
+That code and prose name the same things is the concern of tests/editors/test_wire.py.
+"""
 
 import re
 from dataclasses import fields
-from typing import get_args
+from typing import get_args, get_type_hints
 
 import pytest
 from tests.redraft.lsp.editor import ROOT
 
-from redraft.lsp import wire
+from redraft.lsp import answers, wire
 from redraft.lsp.actions import BUILT_IN
+from redraft.lsp.asked import EditParams
 from redraft.lsp.config import Editor
-from redraft.messages import Completion, Pass, Reason, Stats
+from redraft.messages import (
+    Completion,
+    EditRequest,
+    Finish,
+    Pass,
+    Progress,
+    Prompt,
+    Reason,
+    Span,
+    Stats,
+)
+from redraft.reply import interpret
 
 PROSE = (ROOT / "docs" / "protocol.md").read_text(encoding="utf-8")
 
@@ -22,17 +37,33 @@ def camel(name: str) -> str:
 @pytest.mark.parametrize(
     "name",
     [
-        *(getattr(wire, name) for name in wire.__all__ if isinstance(getattr(wire, name), str)),
-        *(field.name for field in fields(wire.EditParams)),
-        *get_args(wire.Scope),
-        *wire.stats_of(Stats()),
         *(action.name for action in BUILT_IN),
         *(camel(field.name) for field in fields(Editor) if field.name != "decoding"),
-        *(reason for reason in get_args(Reason) if reason not in ("cancelled", "stale")),
     ],
 )
-def test_every_name_of_the_wire_is_documented(name: str) -> None:
+def test_actions_and_settings_are_documented(name: str) -> None:
     assert re.search(rf"`[^`\n]*\b{re.escape(name)}\b[^`\n]*`", PROSE)
+
+
+def test_the_shapes_of_the_wire_are_those_of_the_records() -> None:
+    arguments = {field.name for field in fields(EditParams)}
+    assert wire.EditArgument.__optional_keys__ == arguments | {"position"}
+    assert wire.Stats.__required_keys__ == answers.stats_of(Stats()).keys()
+    assert {*get_args(Reason)} - {"cancelled", "stale"} == {*get_args(wire.Reason)}
+    phases = get_args(get_type_hints(Progress)["phase"])
+    assert {"waiting", *phases} == {*get_args(wire.Phase)}
+
+
+@pytest.mark.parametrize(
+    ("finish", "setting"), [("length", "redraft.maxTokens"), ("timeout", "redraft.timeout")]
+)
+def test_a_limit_is_called_what_the_editor_calls_it(finish: Finish, setting: str) -> None:
+    request = EditRequest(path="a.py", text="x = 1\n", target=Span(0, 6), instruction="Go on.")
+    cut = Completion(text="", finish=finish, stats=Stats())
+    error = answers.refused(
+        interpret(request, Prompt(file=(), request=(), source="", stop=()), cut)
+    )
+    assert f"; raise {setting} or edit a smaller part" in error.message
 
 
 def test_a_pass_is_cut_where_the_origin_changes_and_not_inside_a_character() -> None:
@@ -43,5 +74,7 @@ def test_a_pass_is_cut_where_the_origin_changes_and_not_inside_a_character() -> 
         drafted=2,
         seconds=0.5,
     )
-    (answer,) = wire.passes_of(Completion(text="aλc", finish="stop", stats=Stats(), passes=(one,)))
+    (answer,) = answers.passes_of(
+        Completion(text="aλc", finish="stop", stats=Stats(), passes=(one,))
+    )
     assert answer["text"] == [{"origin": "copied", "text": "aλ"}, {"origin": None, "text": "c"}]
