@@ -1,9 +1,9 @@
-"""What is measured without a model: the script, drafting costs, the simulation, tables and plots."""
+"""What is measured without a model: the script, drafting costs, the simulation, tables."""
 
 import json
 import random
+from collections import Counter
 from pathlib import Path
-from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -57,7 +57,7 @@ def test_the_scripted_edit_is_as_long_as_asked_and_mostly_copied():
 def test_drafting_costs_are_counted():
     found = drafting_cost(600, 200)
     assert found.history_tokens == 600
-    assert 0 < found.median_ms <= found.p99_ms <= found.max_ms * 1.5
+    assert 0 < found.median_ms <= found.p99_ms <= found.max_ms
     assert found.passes > 5
     assert found.bytes_per_10k > 1000
 
@@ -70,11 +70,24 @@ def test_a_chip_s_passes_cost_tiles(rows: int, relative: float):
     assert simulate.Chip().curve.seconds(rows) * 27 == pytest.approx(relative)
 
 
+def test_a_drafter_knows_of_a_chip_what_calibration_would_tell():
+    chip = simulate.Chip()
+    for rows in (1, 16, 32, 48, 64, 128):
+        assert chip.measured.seconds(rows) == pytest.approx(chip.curve.seconds(rows))
+    assert chip.measured.seconds(40) < chip.curve.seconds(40)
+
+
 def test_the_simulation_covers_the_published_workloads_and_gains_most_on_edits():
     found = simulate.simulate(simulate.built_in_scripts(), simulate.Chip())
     assert set(found) == set(simulate.PUBLISHED)
     assert found["code editing"]["copy"] > found["code editing"]["lookup"] > 2
     assert all(speed >= 0.97 for speed in found["chat"].values())
+
+
+def test_there_are_at_least_four_scripts_of_each_workload():
+    counts = Counter(one.workload for one in simulate.built_in_scripts())
+    assert set(counts) == set(simulate.PUBLISHED)
+    assert min(counts.values()) >= 4
 
 
 def test_scripts_are_read_from_a_file(tmp_path: Path):
@@ -109,7 +122,9 @@ def test_a_file_without_scripts_is_refused(tmp_path: Path, text: str, said: str)
         simulate.load(tmp_path / "bench.jsonl")
 
 
-MEASURED = Measurement(depth=512, rows=(1, 2, 4), seconds=(0.1, 0.2, 0.16), classes=(0, 1, 1))
+MEASURED = Measurement(
+    depth=512, fused=True, rows=(1, 2, 4), seconds=(0.1, 0.2, 0.16), classes=(0, 1, 1)
+)
 
 
 def test_a_measurement_becomes_figures_and_a_table():
@@ -125,17 +140,6 @@ def test_a_measurement_becomes_figures_and_a_table():
     table = cost.table(MEASURED)
     assert table.startswith("512 tokens of context\n\n| rows ")
     assert f"2.50 {'█' * 20}" in table
-
-
-def test_a_plot_is_valid_svg_with_a_point_for_each_row_count():
-    root = ET.fromstring(cost.plot([MEASURED, MEASURED], "a <b> & c"))
-    tags = [element.tag.rpartition("}")[2] for element in root.iter()]
-    assert tags.count("circle") == 6
-    assert tags.count("polyline") == 2
-    assert "a <b> & c" in [element.text for element in root.iter()]
-    for circle in root.iter("{http://www.w3.org/2000/svg}circle"):
-        assert 0 <= float(circle.attrib["cx"]) <= 640
-        assert 0 <= float(circle.attrib["cy"]) <= 400
 
 
 def test_a_table_is_aligned_markdown():

@@ -4,17 +4,17 @@ Each prompt is prefilled and its costs calibrated before any strategy decodes it
 decoding is timed; the order of the strategies turns from one repetition and task to the next.
 """
 
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
 from redraft import prompt
+from redraft.bench import turns
 from redraft.bench.oracle import Oracle, oracle
 from redraft.bench.subject import Subject, answer, first_difference
 from redraft.bench.tasks import Scope, Task, request
-from redraft.messages import Completion, Exactness, Prompt, Refused
+from redraft.messages import Completion, Exactness, Refused
 
 __all__ = ["Record", "Skipped", "measure", "summary"]
 
@@ -64,7 +64,7 @@ def measure(
     n_repeats: int,
 ) -> Iterator[tuple[Record, ...] | Skipped]:
     """For each task its records, one for each of `strategies`, of which "plain" is the first."""
-    subject.calibrate(DEPTHS)
+    subject.calibrate(DEPTHS, exactness)
     for number, task in enumerate(tasks):
         asked = prompt.build(request(task, scope), subject, max_tokens=task.max_tokens)
         if isinstance(asked, Refused):
@@ -72,8 +72,15 @@ def measure(
             continue
         n_prompt = subject.warm_up(asked, exactness)
         source = subject.ids(asked.source)
-        turns = [_turned(strategies, number + repeat) for repeat in range(n_repeats)]
-        runs = _decode(subject, asked, turns, exactness, task.max_tokens)
+        runs = turns.decode(
+            subject,
+            asked,
+            strategies,
+            n_repeats=n_repeats,
+            begin_with=number,
+            exactness=exactness,
+            max_tokens=task.max_tokens,
+        )
         plain = answer(runs["plain"][0])
         # Passes cost more as the text grows: the oracle pays what they cost in its middle.
         curve = subject.curve(n_prompt + len(plain) // 2, exactness)
@@ -81,24 +88,6 @@ def measure(
             _record(task.id, name, runs[name], plain, oracle(answer(runs[name][0]), source, curve))
             for name in strategies
         )
-
-
-def _turned(strategies: Sequence[str], by: int) -> tuple[str, ...]:
-    by %= len(strategies)
-    return (*strategies[by:], *strategies[:by])
-
-
-def _decode(
-    subject: Subject,
-    asked: Prompt,
-    turns: Sequence[Sequence[str]],
-    exactness: Exactness,
-    max_tokens: int,
-) -> dict[str, list[Completion]]:
-    runs: dict[str, list[Completion]] = defaultdict(list)
-    for name in (name for turn in turns for name in turn):
-        runs[name].append(subject.decode(asked, name, exactness, max_tokens=max_tokens))
-    return runs
 
 
 def _record(
@@ -149,6 +138,7 @@ def _figures(own: Sequence[Record], plain: dict[str, Record]) -> dict[str, Any]:
         "tokens_per_pass": _ratio(n_tokens, passes),
         "tokens_per_s": _ratio(n_tokens, decode_s),
         "speedup": _ratio(sum(plain[one.id].decode_s for one in own), decode_s),
+        **turns.spread([plain[one.id].decode_s / one.decode_s for one in own]),
         "oracle_ratio": _ratio(passes, sum(one.oracle_passes for one in own)),
         "oracle_time_ratio": _ratio(decode_s, sum(one.oracle_s for one in own)),
         "equal_to_plain": not parted,

@@ -10,7 +10,8 @@ from typing import Final, cast, get_args
 
 from redraft.engine import Engine
 from redraft.engine.native import ModelFile
-from redraft.engine.room import Room
+from redraft.engine.request import ids_of
+from redraft.engine.room import Room, is_fused
 from redraft.engine.second import SecondModel
 from redraft.engine.strategies import Strategies, Task, class_curve, class_rows
 from redraft.errors import InputError
@@ -72,17 +73,27 @@ class Subject(Engine):
         """The tokens of `text` on its own."""
         return self._file.tokenize(text)
 
+    def prompt_ids(self, prompt: Prompt) -> list[int]:
+        """The tokens that the model reads for `prompt`."""
+        pieces = (*prompt.file, *prompt.request)
+        return self._file.bos + ids_of(self._file, pieces)
+
     def curve(self, n_tokens: int, exactness: Exactness) -> CostCurve:
         """What a pass costs behind `n_tokens` of context at this exactness, as drafters see it."""
-        known = self._costs.get(n_tokens) or self.measure(n_tokens)
+        fused = is_fused(exactness)
+        known = self._costs.get(n_tokens, fused=fused) or self.measure(n_tokens, exactness)
         return class_curve(known, class_rows(known) if exactness == "invariant" else ())
 
-    def calibrate(self, depths: Sequence[int]) -> None:
+    def forget(self) -> None:
+        """Let the next request begin with an empty cache."""
+        self._room.forget()
+
+    def calibrate(self, depths: Sequence[int], exactness: Exactness) -> None:
         """Measure what passes cost behind so many tokens, where that is not known yet."""
         for depth in depths:
-            known = self._costs.get(depth)
+            known = self._costs.get(depth, fused=is_fused(exactness))
             if depth <= self.n_ctx and (known is None or known.depth < depth):
-                self.measure(depth)
+                self.measure(depth, exactness)
 
     def decode(
         self,

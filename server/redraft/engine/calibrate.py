@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -33,10 +34,12 @@ WORTH = 1.05  # of WIDER, one that copies less than this much faster than fewer 
 class Measurement:
     """T(rows) in seconds at one depth, and which row counts round alike.
 
-    classes[i] is equal for row counts whose logits were bitwise equal on the same tokens.
+    fused: the kind of attention. classes[i] is equal for row counts whose logits were bitwise equal
+    on the same tokens.
     """
 
     depth: int
+    fused: bool
     rows: tuple[int, ...]
     seconds: tuple[float, ...]
     classes: tuple[int, ...]
@@ -69,6 +72,7 @@ def measure(context: Context, tokens: Sequence[int], *, max_rows: int) -> Iterat
         rows = sorted(seconds)
         yield Measurement(
             depth=n_past,
+            fused=context.fused,
             rows=tuple(rows),
             seconds=tuple(seconds[k] for k in rows),
             classes=_classes([logits[k] for k in rows]),
@@ -113,40 +117,39 @@ class CostBook:
         key = [model.name, stat.st_size, backend(), versions(), n_threads]
         name = hashlib.sha256(json.dumps(key).encode()).hexdigest()[:16]
         self._path = folder / f"{name}.json"
-        self._known: dict[int, Measurement] = self._read()
-        self._begun: dict[int, Measurement] = {}  # in this process, and not whole
+        self._known = self._read()
+        self._begun: dict[_Key, Measurement] = {}  # in this process, and not whole
 
-    def get(self, depth: int) -> Measurement | None:
+    def get(self, depth: int, *, fused: bool) -> Measurement | None:
         """What passes cost behind `depth` tokens; None where nothing near was measured yet.
 
         Between two measured depths it is interpolated: attention takes as much longer as it has
         more to look at.
         """
-        known = sorted(self._known.values(), key=lambda one: one.depth)
+        known = self._of(fused=fused)
         below = [one for one in known if one.depth <= depth]
         above = [one for one in known if one.depth > depth]
         if below and above:
             return _between(below[-1], above[0], depth)
-        return self._known.get(depth_bucket(depth))
+        return self._known.get((fused, depth_bucket(depth)))
 
-    def begun(self, depth: int) -> Measurement | None:
+    def begun(self, depth: int, *, fused: bool) -> Measurement | None:
         """What is known of passes behind `depth` tokens where measuring was broken off."""
-        return self._begun.get(depth_bucket(depth))
+        return self._begun.get((fused, depth_bucket(depth)))
 
     def note(self, measurement: Measurement) -> None:
         """Remember one that was broken off, until the process ends; one time makes no curve."""
         if len(measurement.rows) > 1:
-            self._begun[depth_bucket(measurement.depth)] = measurement
+            self._begun[_key(measurement)] = measurement
 
-    def first(self, depth: int) -> Measurement | None:
+    def first(self, depth: int, *, fused: bool) -> Measurement | None:
         """The shallowest one behind at least `depth` tokens; None where there is none yet."""
-        deep = [one for one in self._known.values() if one.depth >= depth]
-        return min(deep, key=lambda one: one.depth, default=None)
+        return next((one for one in self._of(fused=fused) if one.depth >= depth), None)
 
     def put(self, measurement: Measurement) -> None:
         """Remember a measurement; a cache directory that cannot be written costs only time."""
-        self._known[depth_bucket(measurement.depth)] = measurement
-        data = {str(bucket): asdict(one) for bucket, one in sorted(self._known.items())}
+        self._known[_key(measurement)] = measurement
+        data = [asdict(one) for _, one in sorted(self._known.items())]
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             scratch = self._path.with_suffix(".tmp")
@@ -155,20 +158,32 @@ class CostBook:
         except OSError:
             return
 
-    def _read(self) -> dict[int, Measurement]:
+    def _of(self, *, fused: bool) -> list[Measurement]:
+        """Those of one kind of attention, the shallowest first."""
+        return [one for _, one in sorted(self._known.items()) if one.fused == fused]
+
+    def _read(self) -> "dict[_Key, Measurement]":
         try:
-            data = json.loads(self._path.read_text())
-            return {
-                int(bucket): Measurement(
+            found = [
+                Measurement(
                     depth=one["depth"],
+                    fused=one["fused"],
                     rows=tuple(one["rows"]),
                     seconds=tuple(one["seconds"]),
                     classes=tuple(one["classes"]),
                 )
-                for bucket, one in data.items()
-            }
+                for one in json.loads(self._path.read_text())
+            ]
+            return {_key(one): one for one in found}
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return {}  # no book yet, or a damaged one: measured anew
+
+
+_Key: TypeAlias = tuple[bool, int]
+
+
+def _key(measurement: Measurement) -> _Key:
+    return measurement.fused, depth_bucket(measurement.depth)
 
 
 def _between(near: Measurement, far: Measurement, depth: int) -> Measurement:
@@ -179,6 +194,7 @@ def _between(near: Measurement, far: Measurement, depth: int) -> Measurement:
     classes = dict(zip(near.rows, near.classes, strict=True))
     return Measurement(
         depth=depth,
+        fused=near.fused,
         rows=tuple(rows),
         seconds=tuple(first[k] + share * (last[k] - first[k]) for k in rows),
         classes=tuple(classes[k] for k in rows),

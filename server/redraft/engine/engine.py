@@ -7,7 +7,6 @@ and deadline are checked between passes.
 import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from pathlib import Path
 
 import platformdirs
@@ -33,7 +32,7 @@ from redraft.messages import (
     Progress,
     Prompt,
 )
-from redraft_lookup import CostCurve
+from redraft_lookup import CostCurve, Share
 
 __all__ = ["Engine"]
 
@@ -55,6 +54,7 @@ class Engine:
         self._file = file
         self._room = room
         self._class_rows: tuple[int, ...] = ()
+        self._is_warmed = False
         self._strategies = Strategies(file, second)
         folder = Path(platformdirs.user_cache_dir("redraft")) / "costs"
         self._costs = CostBook(folder, file.path, n_threads=room.n_threads)
@@ -117,14 +117,14 @@ class Engine:
         self._check_use()
         watch = Watch(options.timeout_s, cancelled)
         request = Request.of(self._file, prompt, options, max_tokens)
-        text = self._room.fitting(request.n_tokens)
+        text = self._room.fitting(request.n_tokens, options.exactness)
         text.keep_to(self._row_counts(options.exactness))
         expected = min(max_tokens, max(1, len(request.source)))
         report = Report(n_prompt=len(request.tokens), expected=expected)
         output = Output(self._file, prompt.stop)
         finish = prefill(text, request, watch, report, on_progress)
         if finish is None:
-            decoding = request.decoding(self._strategies, self._curve(text, request))
+            decoding = request.decoding(self._strategies, self._curve(text, request, watch))
             finish = decode_alone(text, decoding, output, watch, report, on_progress)
         return Completion(
             text=output.text,
@@ -146,40 +146,31 @@ class Engine:
 
         Yields (index, completion) as they end. With exactness "invariant" each text is what
         `complete` gives for it alone; with "fast" near-ties are not guarded. Prompts with the same
-        file part share its cells.
+        file part share its cells. A time limit counts for each from its own start.
         """
         self._check_use()
-        # A draft model follows one text at a time.
-        needs_second = options.strategy in ("draft", "lookup+draft")
-        n_possible = 1 if needs_second or not self._file.can_roll_back else len(requests)
+        # A draft model follows one text at a time, and lookahead drafts in trees.
+        is_alone = options.strategy in ("draft", "lookup+draft", "lookahead")
+        n_possible = 1 if is_alone or not self._file.can_roll_back else len(requests)
         if min(n_together, n_possible) < 2:
             for i, (prompt, max_tokens) in enumerate(requests):
                 yield i, self.complete(prompt, options, max_tokens=max_tokens, cancelled=cancelled)
             return
-        watch = Watch(options.timeout_s, cancelled)
         rows = self._row_counts(options.exactness)
         asked = [Request.of(self._file, prompt, options, n) for prompt, n in requests]
-        depth = max(len(one.tokens) for one in asked)
-        known = self._costs.get(depth) or self.measure(min(depth, SHARED_DEPTH))
-        curve = class_curve(known, rows)
+        curve = self._padded(max(len(one.tokens) for one in asked), options.exactness)
         jobs = [
-            Job(
-                number=i,
-                request=one,
-                decoding=partial(one.decoding, self._strategies, curve, n_others=n_together - 1),
-                output=Output(self._file, prompt.stop),
-                report=Report(n_prompt=len(one.tokens), expected=one.max_tokens),
-            )
+            Job.of(i, one, prompt.stop, self._strategies, curve)
             for i, (one, (prompt, _)) in enumerate(zip(asked, requests, strict=True))
         ]
         for one in asked:
             self._room.check(one.n_tokens)
         cells = sorted(job.n_cells for job in jobs)[-n_together:]
-        context = self._room.context(sum(cells) + SPARE_ROWS)
+        context = self._room.context(sum(cells) + SPARE_ROWS, fused=True)
         shared = SharedContext(context, chunk=PREFILL_ROWS, row_counts=rows)
         try:
             yield from run_together(
-                shared, jobs, n_together=n_together, pieces=self._file, ended=watch.ended
+                shared, jobs, Share(curve), n_together=n_together, cancelled=cancelled
             )
         finally:
             context.close()
@@ -193,24 +184,39 @@ class Engine:
     ) -> None:
         """Prefill the file part of a prompt, so that a request of that exactness starts at once.
 
-        `cancelled` is asked between passes. A file that leaves no room for a request is left out.
+        Measures what a pass behind it costs, too, where that is not known. `cancelled` is asked
+        between passes. A file that leaves no room for a request is left out.
         """
         self._check_use()
+        self._is_warmed = True
         part = self._file.bos + ids_of(self._file, file)
         if len(part) + WARM_ROOM > self._room.n_ctx:
             return
-        text = self._room.fitting(len(part) + WARM_ROOM)
+        text = self._room.fitting(len(part) + WARM_ROOM, exactness)
         text.keep_to(self._row_counts(exactness))
         for _ in text.prefill([part]):
             if cancelled():
                 return
+        known = self._costs.get(len(part), fused=text.fused)
+        if part and self._file.can_roll_back and not known:
+            self._measure(text, part[-64:], is_enough=lambda _: cancelled())
 
-    def measure(self, depth: int) -> Measurement:
-        """T(rows) behind `depth` tokens of context, measured now; kept for later requests."""
+    def costs(self, depth: int, exactness: Exactness) -> CostCurve | None:
+        """What passes of that exactness cost behind `depth` tokens; measured now if it never was.
+
+        None for a model that cannot roll back: its passes have one row.
+        """
+        return self._padded(depth, exactness) if self._file.can_roll_back else None
+
+    def measure(self, depth: int, exactness: Exactness = "fast") -> Measurement:
+        """T(rows) behind `depth` tokens of context, measured now; kept for later requests.
+
+        `exactness` says for which of the two kinds of attention.
+        """
         self._check_use()
         if not self._file.can_roll_back:
             raise EngineError(f"nothing to measure: {CANNOT_ROLL_BACK}")
-        text = self._room.fitting(depth)
+        text = self._room.fitting(depth, exactness)
         text.keep_to(())
         filler = self._file.tokenize("def f(x):\n    return x + 1\n\n")
         part = (filler * (depth // len(filler) + 1))[:depth]
@@ -237,11 +243,28 @@ class Engine:
         if not self._file.handle:
             raise EngineError("the model is closed: open it again")
 
-    def _curve(self, text: CachedText, request: Request) -> CostCurve | None:
-        """What a pass behind this text costs; None where the strategy does not ask."""
+    def _padded(self, depth: int, exactness: Exactness) -> CostCurve:
+        near = min(depth, SHARED_DEPTH, self.n_ctx)
+        known = self._costs.get(depth, fused=True) or self._costs.get(near, fused=True)
+        known = known or self.measure(near, "invariant")
+        return class_curve(known, self._row_counts(exactness))
+
+    def _curve(self, text: CachedText, request: Request, watch: Watch) -> CostCurve | None:
+        """What a pass behind this text costs; None where the strategy does not ask.
+
+        Where that is not known it is measured: whole, unless somebody warms files. They will go on
+        with it, so that the request takes two passes for it at most.
+        """
         if not self._file.can_roll_back or request.options.strategy in UNSIZED:
             return None
-        known = self._costs.get(len(text.tokens)) or self._measure(text, request.tokens[-64:])
+
+        def is_enough(found: Measurement) -> bool:
+            return watch.ended() is not None or (self._is_warmed and len(found.rows) > 1)
+
+        depth = len(text.tokens)
+        known = self._costs.get(depth, fused=text.fused)
+        known = known or self._costs.begun(depth, fused=text.fused)
+        known = known or self._measure(text, request.tokens[-64:], is_enough=is_enough)
         return class_curve(known, text.row_counts)
 
     def _row_counts(self, exactness: Exactness) -> tuple[int, ...]:
@@ -250,13 +273,27 @@ class Engine:
             return ()
         if not self._class_rows:
             depth = min(CLASS_DEPTH, self._room.n_ctx)
-            known = self._costs.first(depth) or self.measure(depth)
+            known = self._costs.first(depth, fused=True) or self.measure(depth, "invariant")
             self._class_rows = class_rows(known)
         return self._class_rows
 
-    def _measure(self, text: CachedText, tokens: list[int]) -> Measurement:
+    def _measure(
+        self,
+        text: CachedText,
+        tokens: list[int],
+        *,
+        is_enough: Callable[[Measurement], bool] = lambda _: False,
+    ) -> Measurement:
+        """T(rows) behind `text`: whole, or what is known when it `is_enough`."""
         room = min(text.context.n_batch, text.context.n_ctx - len(text.tokens))
-        measured = measure(text.context, tokens, max_rows=room)
-        if room == text.context.n_batch:
-            self._costs.put(measured)
-        return measured
+        measuring = measure(text.context, tokens, max_rows=room)
+        found = next(measuring)
+        while not is_enough(found):
+            further = next(measuring, None)
+            if further is None:
+                if room == text.context.n_batch:
+                    self._costs.put(found)
+                return found
+            found = further
+        self._costs.note(found)
+        return found

@@ -4,19 +4,25 @@ Memory for cells is taken as it is needed, up to a limit. Knows numbers of token
 requests, strategies or costs.
 """
 
-from redraft.engine.native import Context, ModelFile
+from redraft.engine.native import Context, ModelFile, fusing_pays
 from redraft.engine.saved import DiskStore
 from redraft.engine.states import StateStore
 from redraft.engine.text import CachedText
 from redraft.errors import EngineError
+from redraft.messages import Exactness
 
-__all__ = ["PREFILL_ROWS", "SPARE_ROWS", "Room"]
+__all__ = ["PREFILL_ROWS", "SPARE_ROWS", "Room", "is_fused"]
 
 CONTEXT_STEP = 4096  # contexts grow in these steps, so that a longer file rarely needs a new one
 PREFILL_ROWS = 128  # some seconds on a slow CPU: the longest wait for a cancel
 N_SEQUENCES = 16
 STATE_BUDGET = 512 * 2**20  # bytes of KV cells of files that are not being edited right now
 SPARE_ROWS = PREFILL_ROWS  # behind a full context there is still room for a pass's padding
+
+
+def is_fused(exactness: Exactness) -> bool:
+    """The kind of attention that texts of this exactness have."""
+    return exactness == "invariant" or fusing_pays()
 
 
 class Room:
@@ -32,13 +38,19 @@ class Room:
         self._disk = disk
         self._states = StateStore(STATE_BUDGET)
 
-    def fitting(self, n_tokens: int) -> CachedText:
-        """The text that stays, in a context that holds `n_tokens`. Raises EngineError."""
+    def fitting(self, n_tokens: int, exactness: Exactness) -> CachedText:
+        """The text that stays, in a context that holds `n_tokens`. Raises EngineError.
+
+        Cells of the other kind of attention are of no use: they are forgotten.
+        """
         self.check(n_tokens)
+        fused = is_fused(exactness)
+        if self.text and self.text.fused != fused:
+            self.forget()
         if self.text and self.text.context.n_ctx >= n_tokens + SPARE_ROWS:
             return self.text
         n_ctx = min(-(-n_tokens // CONTEXT_STEP) * CONTEXT_STEP, self.n_ctx) + SPARE_ROWS
-        context = self.context(n_ctx)
+        context = self.context(n_ctx, fused=fused)
         if self.text:
             self.text = self.text.moved_to(context)
         else:
@@ -53,7 +65,7 @@ class Room:
                 "ask for less at once, or raise n_ctx where the model was trained for more"
             )
 
-    def context(self, n_ctx: int) -> Context:
+    def context(self, n_ctx: int, *, fused: bool) -> Context:
         """A context for whoever asks, who closes it."""
         return Context(
             self._file,
@@ -61,7 +73,13 @@ class Room:
             n_batch=PREFILL_ROWS,
             n_seq=N_SEQUENCES if self._file.can_roll_back else 1,
             n_threads=self.n_threads,
+            fused=fused,
         )
+
+    def forget(self) -> None:
+        """Free the cells of all texts, those that were put aside included."""
+        self.close()
+        self._states.clear()
 
     def close(self) -> None:
         """Free the text's context; harmless when repeated."""

@@ -4,7 +4,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from redraft.engine.native import Context, ModelFile
+from redraft.engine.native import Context, ModelFile, fusing_pays
 from redraft.engine.states import StateStore
 from redraft.engine.text import CachedText
 from redraft.errors import ModelError
@@ -56,7 +56,14 @@ class SecondModel:
             self._text.context.close()
             self._text = None
         room = -(-n_ctx // STEP) * STEP
-        context = Context(self._file, n_ctx=room, n_batch=CHUNK, n_seq=1, n_threads=self._n_threads)
+        context = Context(
+            self._file,
+            n_ctx=room,
+            n_batch=CHUNK,
+            n_seq=1,
+            n_threads=self._n_threads,
+            fused=fusing_pays(),
+        )
         self._text = CachedText(context, chunk=CHUNK, store=StateStore(0))
         return self._text
 

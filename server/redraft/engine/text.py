@@ -59,6 +59,10 @@ class CachedText:
         self._late: tuple[int, ...] = ()  # committed tokens whose cells the next pass makes
 
     @property
+    def fused(self) -> bool:
+        return self.context.fused
+
+    @property
     def max_rows(self) -> int:
         most = self.row_counts[-1] if self.row_counts else self.context.n_batch
         return max(1, min(most, self.context.n_ctx - len(self.tokens)) - len(self._late))

@@ -69,8 +69,9 @@ def tiny(open_engine: Open, tiny_path: Path) -> Engine:
 def make_context(tiny_file: ModelFile) -> Iterator[Callable[..., Context]]:
     contexts: list[Context] = []
 
-    def make(file: ModelFile = tiny_file, *, n_ctx: int = 512) -> Context:
-        contexts.append(Context(file, n_ctx=n_ctx, n_batch=128, n_seq=8, n_threads=2))
+    def make(file: ModelFile = tiny_file, *, n_ctx: int = 512, fused: bool = True) -> Context:
+        made = Context(file, n_ctx=n_ctx, n_batch=128, n_seq=8, n_threads=2, fused=fused)
+        contexts.append(made)
         return contexts[-1]
 
     yield make

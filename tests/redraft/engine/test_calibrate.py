@@ -3,6 +3,7 @@
 import itertools
 import json
 from collections.abc import Callable
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,9 @@ from redraft.engine.strategies import class_curve, class_rows
 
 
 def measured(depth: int = 500) -> Measurement:
-    return Measurement(depth=depth, rows=(1, 2, 4), seconds=(1.0, 1.5, 2.0), classes=(0, 1, 1))
+    return Measurement(
+        depth=depth, fused=False, rows=(1, 2, 4), seconds=(1.0, 1.5, 2.0), classes=(0, 1, 1)
+    )
 
 
 def book(folder: Path, model: Path, *, n_threads: int = 2) -> CostBook:
@@ -25,6 +28,7 @@ class Clocked:
     """A context whose passes take 0.9 s and 0.1 s a row, but the first of `hiccup_at` rows more."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, hiccup_at: int) -> None:
+        self.fused = True
         self._now = 0.0
         self._hiccups = [hiccup_at]
         monkeypatch.setattr("redraft.engine.calibrate.time.perf_counter", lambda: self._now)
@@ -95,41 +99,50 @@ def test_depths_that_share_a_measurement(depth: int, bucket: int):
 class TestCostBook:
     def test_what_is_put_is_there_for_the_next_process(self, tmp_path: Path, tiny_path: Path):
         one = book(tmp_path / "new", tiny_path)
-        assert one.get(10) is None
+        assert one.get(10, fused=False) is None
         one.put(measured(500))
         one.put(measured(3000))
         other = book(tmp_path / "new", tiny_path)
-        assert other.get(10) == measured(500)
-        assert other.get(4000) == measured(3000)
-        assert other.get(5000) is None
+        assert other.get(10, fused=False) == measured(500)
+        assert other.get(4000, fused=False) == measured(3000)
+        assert other.get(5000, fused=False) is None
 
     def test_between_two_depths_costs_are_interpolated(self, tmp_path: Path, tiny_path: Path):
         one = book(tmp_path, tiny_path)
         one.put(measured(1000))
-        deep = Measurement(depth=3000, rows=(1, 2), seconds=(2.0, 4.5), classes=(0, 1))
+        deep = Measurement(depth=3000, fused=False, rows=(1, 2), seconds=(2.0, 4.5), classes=(0, 1))
         one.put(deep)
-        assert one.get(1500) == Measurement(
-            depth=1500, rows=(1, 2), seconds=(1.25, 2.25), classes=(0, 1)
+        assert one.get(1500, fused=False) == Measurement(
+            depth=1500, fused=False, rows=(1, 2), seconds=(1.25, 2.25), classes=(0, 1)
         )
-        assert one.get(3000) == deep
+        assert one.get(3000, fused=False) == deep
 
     def test_what_was_broken_off_serves_this_process_only(self, tmp_path: Path, tiny_path: Path):
         one = book(tmp_path, tiny_path)
-        one.note(Measurement(depth=500, rows=(1,), seconds=(1.0,), classes=(0,)))
-        assert one.begun(10) is None, "one time makes no curve"
+        one.note(Measurement(depth=500, fused=False, rows=(1,), seconds=(1.0,), classes=(0,)))
+        assert one.begun(10, fused=False) is None, "one time makes no curve"
         one.note(measured(500))
-        assert (one.get(10), one.begun(10)) == (None, measured(500))
-        assert book(tmp_path, tiny_path).begun(10) is None
+        assert (one.get(10, fused=False), one.begun(10, fused=False)) == (None, measured(500))
+        assert book(tmp_path, tiny_path).begun(10, fused=False) is None
+
+    def test_each_kind_of_attention_has_costs_of_its_own(self, tmp_path: Path, tiny_path: Path):
+        one = book(tmp_path, tiny_path)
+        fused = replace(measured(), fused=True)
+        one.put(fused)
+        assert one.get(10, fused=False) is None
+        one.put(measured())
+        assert one.get(10, fused=True) == one.first(10, fused=True) == fused
+        assert book(tmp_path, tiny_path).get(10, fused=False) == measured()
 
     def test_another_number_of_threads_is_another_book(self, tmp_path: Path, tiny_path: Path):
         book(tmp_path, tiny_path).put(measured())
-        assert book(tmp_path, tiny_path, n_threads=3).get(10) is None
+        assert book(tmp_path, tiny_path, n_threads=3).get(10, fused=False) is None
 
     def test_another_model_is_another_book(
         self, tmp_path: Path, tiny_path: Path, recurrent_path: Path
     ):
         book(tmp_path, tiny_path).put(measured())
-        assert book(tmp_path, recurrent_path).get(10) is None
+        assert book(tmp_path, recurrent_path).get(10, fused=False) is None
 
     def damage(self, tmp_path: Path, tiny_path: Path, content: bytes) -> CostBook:
         book(tmp_path, tiny_path).put(measured())
@@ -141,19 +154,19 @@ class TestCostBook:
         "content",
         [
             pytest.param(b"", id="empty"),
-            pytest.param(b'{"1024": {"dep', id="cut"),
+            pytest.param(b'[{"dep', id="cut"),
             pytest.param(b"\xff\xfe", id="no text"),
-            pytest.param(b"[]", id="a list"),
-            pytest.param(b'{"1024": 5}', id="a number for a measurement"),
-            pytest.param(b'{"deep": {}}', id="no depth"),
-            pytest.param(b'{"1024": {"depth": 5}}', id="no rows"),
+            pytest.param(b"{}", id="no list"),
+            pytest.param(b"[5]", id="a number for a measurement"),
+            pytest.param(b"[{}]", id="no depth"),
+            pytest.param(b'[{"depth": 5}]', id="no rows"),
         ],
     )
     def test_a_damaged_file_is_measured_anew(self, content, tmp_path: Path, tiny_path: Path):
         again = self.damage(tmp_path, tiny_path, content)
-        assert again.get(10) is None
+        assert again.get(10, fused=False) is None
         again.put(measured())
-        assert book(tmp_path, tiny_path).get(10) == measured()
+        assert book(tmp_path, tiny_path).get(10, fused=False) == measured()
 
     @pytest.mark.parametrize(
         "change",
@@ -169,21 +182,21 @@ class TestCostBook:
         ],
     )
     def test_so_is_one_that_makes_no_sense(self, change, tmp_path: Path, tiny_path: Path):
-        good = {"depth": 5, "rows": [1, 2, 4], "seconds": [1, 2, 3], "classes": [0, 1, 1]}
-        content = json.dumps({"1024": {**good, **change}}).encode()
-        assert self.damage(tmp_path, tiny_path, content).get(10) is None
+        good = asdict(measured(5))
+        content = json.dumps([{**good, **change}]).encode()
+        assert self.damage(tmp_path, tiny_path, content).get(10, fused=False) is None
 
     def test_a_folder_that_cannot_be_written_costs_only_time(self, tmp_path: Path, tiny_path: Path):
         (tmp_path / "costs").write_text("a file where the folder should be")
         one = book(tmp_path / "costs", tiny_path)
         one.put(measured())
-        assert one.get(10) == measured()
-        assert book(tmp_path / "costs", tiny_path).get(10) is None
+        assert one.get(10, fused=False) == measured()
+        assert book(tmp_path / "costs", tiny_path).get(10, fused=False) is None
 
 
 def with_classes(*triples: tuple[int, float, int]) -> Measurement:
     rows, seconds, classes = zip(*triples, strict=True)
-    return Measurement(depth=0, rows=rows, seconds=seconds, classes=classes)
+    return Measurement(depth=0, fused=False, rows=rows, seconds=seconds, classes=classes)
 
 
 @pytest.mark.parametrize(

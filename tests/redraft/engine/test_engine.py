@@ -11,9 +11,9 @@ import pytest
 from tests.redraft.engine.prompts import decode, prompt
 from tests.redraft.engine.tiny import CHAT_END
 
-from redraft.engine import Engine
+from redraft.engine import Engine, calibrate
 from redraft.engine import request as request_module
-from redraft.engine.calibrate import CostBook
+from redraft.engine.calibrate import CostBook, Measurement
 from redraft.engine.states import StateStore
 from redraft.errors import EngineError, ModelError
 from redraft.messages import DecodeOptions, Piece, Progress, Prompt
@@ -345,6 +345,74 @@ class TestPrompts:
             Engine.open(tiny_path, n_ctx=n_ctx)
 
 
+class TestCalibration:
+    """On a machine where no costs are known yet."""
+
+    ASKED = prompt(LONG, source=LONG)
+
+    @pytest.fixture
+    def passes(self, tiny: Engine, tiny_path, tmp_path, monkeypatch) -> list[Measurement]:
+        """What the passes of `tiny` that measure have yielded so far."""
+        found: list[Measurement] = []
+
+        def measure(*args, **more) -> Iterator[Measurement]:
+            for one in calibrate.measure(*args, **more):
+                found.append(one)
+                yield one
+
+        monkeypatch.setattr(tiny, "_costs", CostBook(tmp_path, tiny_path, n_threads=2))
+        monkeypatch.setattr("redraft.engine.engine.measure", measure)
+        return found
+
+    def kept(self, engine: Engine, like: Measurement) -> Measurement | None:
+        return engine._costs.get(like.depth, fused=like.fused)
+
+    def test_a_warmed_file_is_measured_before_the_request_comes(self, tiny: Engine, passes):
+        tiny.warm(self.ASKED.file)
+        n_passes = len(passes)
+        assert self.kept(tiny, passes[-1]) == passes[-1]
+        done = decode(tiny, self.ASKED)
+        assert len(passes) == n_passes > 10
+        assert done.stats.reused_tokens == tiny.count_tokens(LONG)
+
+    def test_a_request_that_comes_meanwhile_waits_for_one_pass(self, tiny: Engine, passes):
+        tiny.warm(self.ASKED.file, cancelled=lambda: len(passes) == 5)
+        assert len(passes) == 5
+        done = decode(tiny, self.ASKED)
+        assert len(passes) == 5
+        assert self.kept(tiny, passes[-1]) is None
+        tiny.warm(self.ASKED.file)
+        assert self.kept(tiny, passes[-1]) == passes[-1], "it is made good later"
+        assert decode(tiny, self.ASKED).text == done.text
+
+    @pytest.mark.parametrize("n_asked", [1, 2])
+    def test_one_that_comes_before_takes_two_passes_for_it(self, n_asked, tiny: Engine, passes):
+        asked = itertools.count(1)
+        tiny.warm(self.ASKED.file, cancelled=lambda: next(asked) == n_asked)
+        assert not passes
+        for _ in range(2):
+            decode(tiny, self.ASKED)
+            assert [one.rows for one in passes] == [(1,), (1, 64)]
+
+    def test_where_nobody_warms_the_first_request_measures_all(self, tiny: Engine, passes):
+        decode(tiny, self.ASKED)
+        n_passes = len(passes)
+        assert self.kept(tiny, passes[-1]) == passes[-1]
+        decode(tiny, self.ASKED)
+        assert len(passes) == n_passes
+
+    @pytest.mark.parametrize("exactness", ["fast", "invariant"])
+    @pytest.mark.parametrize("n_passes", [1, 4])
+    def test_it_can_be_cancelled(self, n_passes: int, exactness, tiny: Engine, passes):
+        tiny._row_counts(exactness)
+        tiny._costs._known.clear()
+        passes.clear()
+        done = decode(
+            tiny, self.ASKED, exactness=exactness, cancelled=lambda: len(passes) >= n_passes
+        )
+        assert (done.finish, len(passes)) == ("cancelled", n_passes)
+
+
 class TestLife:
     def calls(self, engine: Engine) -> Iterator[Callable[[], object]]:
         yield lambda: decode(engine, prompt("x"))
@@ -377,7 +445,7 @@ class TestLife:
         engine = open_engine(tiny_path)
         found = engine.measure(3000)
         assert found.depth == 3000
-        assert open_engine(tiny_path)._costs.get(3000) is not None
+        assert open_engine(tiny_path)._costs.get(3000, fused=found.fused) == found
 
 
 class TestRunningState:

@@ -107,7 +107,7 @@ class TestContext:
     def test_a_context_that_memory_cannot_hold(self, tiny_file: ModelFile, monkeypatch):
         monkeypatch.setattr(native.llama, "llama_init_from_model", lambda *_: None)
         with pytest.raises(EngineError, match=r"cannot make a context of .*set a smaller n_ctx"):
-            Context(tiny_file, n_ctx=2**20, n_batch=8, n_seq=1, n_threads=1)
+            Context(tiny_file, n_ctx=2**20, n_batch=8, n_seq=1, n_threads=1, fused=True)
 
     def test_logits_are_of_the_first_rows(self, make_context: Callable[..., Context]):
         context = make_context()
