@@ -6,10 +6,10 @@ PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test setup models lint format picture build clean
+.PHONY: help demo test setup models lint format picture bench bench-quality bench-report build clean
 
 help: ## list the commands
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
 
 demo: setup ## set up what is missing, then edit a copy of a file with the local model
 	@$(BIN)/redraft demo
@@ -37,6 +37,36 @@ format: setup ## format the code and fix what can be fixed
 
 picture: setup ## draw docs/edit.svg, the picture in the README, from a run of the demo
 	$(BIN)/python docs/picture.py
+
+MODEL ?= qwen2.5-coder-1.5b
+RESULTS := docs/results
+BENCH = $(BIN)/redraft bench
+EDITS = --model $(MODEL) --scope file $(if $(TASKS),--tasks $(TASKS))
+
+# Each line goes on whatever came of the one before: a benchmark that fails says so and is left out.
+bench: setup models ## measure on this machine into docs/results; MODEL=, TASKS=, QUESTIONS= choose
+	-$(BENCH) cost --model $(MODEL) --depths 512,1024,2048,4096 --json $(RESULTS)/cost.json
+	-$(BENCH) edits $(EDITS) --json $(RESULTS)/edits.json
+	-$(BENCH) workloads --model $(MODEL) $(if $(QUESTIONS),--tasks $(QUESTIONS)) \
+		--json $(RESULTS)/workloads.json
+	-$(BENCH) latency --model $(MODEL) --json $(RESULTS)/latency.json
+	-$(BENCH) codemod --model $(MODEL) --repeat 3 --json $(RESULTS)/codemod.json
+	-$(BENCH) memory --model $(MODEL) --json $(RESULTS)/memory.json
+	-$(BENCH) drafter --json $(RESULTS)/drafter.json
+	-$(BENCH) exact --model $(MODEL) --json $(RESULTS)/exact.json
+	@rm -f $(RESULTS)/peers.json # it would be gone on with, not measured anew
+	-$(BENCH) peers $(EDITS) --json $(RESULTS)/peers.json
+	-$(BENCH) simulate --json $(RESULTS)/simulate.json
+
+QUALITY = $(BENCH) quality --model $(MODEL) --set $(1) --data $(2) --json $(RESULTS)/quality-$(1).json
+
+bench-quality: setup models ## measure whether edits are right: CANITEDIT=, HUMANEVALFIX=, EDITEVAL= files
+	$(if $(CANITEDIT),-$(call QUALITY,canitedit,$(CANITEDIT)))
+	$(if $(HUMANEVALFIX),-$(call QUALITY,humanevalfix,$(HUMANEVALFIX)))
+	$(if $(EDITEVAL),-$(call QUALITY,editeval,$(EDITEVAL)))
+
+bench-report: setup ## write docs/benchmarks.md and its plots from docs/results
+	$(BIN)/python docs/report/page.py
 
 build: setup ## build the wheel and the sdist into dist/
 	$(BIN)/python -m build --no-isolation

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from redraft.bench.tasks import Task, built_in, load, request
+from redraft.bench.tasks import Task, built_in, load, request, verbatim
 from redraft.errors import InputError
 from redraft.syntax import parse_errors
 
@@ -109,3 +109,14 @@ def test_what_is_wrong_in_a_file_is_named_with_its_line(tmp_path: Path, text, sa
         path.write_text(text)
     with pytest.raises(InputError, match=said):
         load(path)
+
+
+def test_a_verbatim_task_asks_for_the_whole_file_and_knows_its_answer(tmp_path: Path):
+    path = tmp_path / "a.py"
+    path.write_bytes(b"def f():\r\n    pass\r\n")
+    task = verbatim(path)
+    assert (task.lang, task.before, task.after) == (
+        "python",
+        "def f():\r\n    pass\r\n",
+        task.before,
+    )

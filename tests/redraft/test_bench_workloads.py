@@ -52,27 +52,38 @@ def test_a_file_that_holds_no_questions_is_named(text: str, tmp_path: Path):
 
 
 def test_speed_up_is_of_total_times_within_a_workload():
-    def ran(workload: str, strategy: str, seconds: float) -> Ran:
+    def ran(workload: str, question: int, strategy: str, seconds: float) -> Ran:
         return Ran(
             workload=workload,
+            question=question,
             strategy=strategy,
             output_tokens=10,
             passes=5,
             drafted=8,
             accepted=4,
             decode_s=seconds,
+            runs_s=(seconds,),
             first_difference=None if strategy == "plain" else 3,
         )
 
     found = summary(
-        [ran("a", "plain", 4), ran("a", "plain", 2), ran("a", "copy", 1), ran("b", "plain", 1)]
+        [
+            ran("a", 0, "plain", 4),
+            ran("a", 1, "plain", 2),
+            ran("a", 0, "copy", 1),
+            ran("a", 1, "copy", 2),
+            ran("b", 2, "plain", 1),
+        ]
     )
     assert found["a"]["copy"] == {
-        "tokens_per_s": 10.0,
-        "speedup": 6.0,
+        "tokens_per_s": pytest.approx(20 / 3),
+        "speedup": 2.0,
+        "median_speedup": 2.5,
+        "least_speedup": 1.0,
+        "most_speedup": 4.0,
         "tokens_per_pass": 2.0,
         "acceptance": 0.5,
-        "differences": 1,
+        "differences": 2,
     }
     assert found["b"]["plain"]["speedup"] == 1.0
 
@@ -83,9 +94,11 @@ def test_the_real_model_answers_each_question_with_every_strategy(small_model_pa
         Question(workload="extraction", user="List the names: Ann, Bo.", max_tokens=8),
     ]
     with Subject.load(small_model_path) as subject:
-        runs = list(measure(subject, asked, ("plain", "auto"), exactness="invariant"))
+        names = ("plain", "auto")
+        runs = list(measure(subject, asked, names, exactness="invariant", n_repeats=2))
     assert [[(one.workload, one.strategy) for one in turn] for turn in runs] == [
         [("chat", "plain"), ("chat", "auto")],
         [("extraction", "plain"), ("extraction", "auto")],
     ]
     assert all(one.first_difference is None for turn in runs for one in turn)
+    assert all(len(one.runs_s) == 2 for turn in runs for one in turn)

@@ -16,7 +16,7 @@ from redraft.bench.scripted import Vocabulary, play
 from redraft.bench.tasks import built_in
 from redraft_lookup import CopyDrafter, CostCurve
 
-__all__ = ["CURVE", "DraftingCost", "drafting_cost", "scripted_edit"]
+__all__ = ["CURVE", "DraftingCost", "bytes_per_10k", "drafting_cost", "long_text", "scripted_edit"]
 
 # T(k) / T(1) of a two-core x86 machine without a GPU, which drafts of many lengths pay on.
 CURVE: Final = CostCurve.of(
@@ -46,7 +46,7 @@ def drafting_cost(n_history: int, n_answer: int) -> DraftingCost:
     """Time and then weigh a `CopyDrafter` behind `n_history` tokens that it may copy."""
     source, answer, vocabulary = scripted_edit(n_history, n_answer)
     times = [1000 * t for t in _passes(source, answer, vocabulary)]
-    cuts = quantiles(times[1:], n=100)
+    cuts = quantiles(times[1:], n=100, method="inclusive")
     return DraftingCost(
         history_tokens=len(source),
         answer_tokens=len(answer),
@@ -56,7 +56,7 @@ def drafting_cost(n_history: int, n_answer: int) -> DraftingCost:
         median_ms=cuts[49],
         p99_ms=cuts[98],
         max_ms=max(times[1:]),
-        bytes_per_10k=_bytes(source, answer, vocabulary) / (len(source) + len(answer)) * 10_000,
+        bytes_per_10k=_bytes_per_10k(source, answer, vocabulary),
     )
 
 
@@ -72,27 +72,32 @@ def _passes(source: list[int], answer: list[int], vocabulary: Vocabulary) -> lis
     return [made, *play(drafter, answer, CURVE).drafting_s]
 
 
-def _bytes(source: list[int], answer: list[int], vocabulary: Vocabulary) -> int:
-    """What the drafter holds at the end of the answer."""
+def bytes_per_10k(n_history: int, n_answer: int) -> float:
+    """What a `CopyDrafter` holds for 10,000 tokens of text at the end of such an answer."""
+    return _bytes_per_10k(*scripted_edit(n_history, n_answer))
+
+
+def _bytes_per_10k(source: list[int], answer: list[int], vocabulary: Vocabulary) -> float:
     tracemalloc.start()
     try:
         drafter = _drafter(source, vocabulary)
         play(drafter, answer, CURVE)
-        return tracemalloc.get_traced_memory()[0]
+        held = tracemalloc.get_traced_memory()[0]
     finally:
         tracemalloc.stop()
+    return held / (len(source) + len(answer)) * 10_000
 
 
 def scripted_edit(n_source: int, n_answer: int) -> tuple[list[int], list[int], Vocabulary]:
     """A source of `n_source` tokens, how it begins once edited, and their vocabulary."""
     vocabulary = Vocabulary()
-    source = vocabulary.tokenize(_long_text(4 * n_source).encode())[:n_source]
+    source = vocabulary.tokenize(long_text(4 * n_source).encode())[:n_source]
     text = b"".join(map(vocabulary.piece, source)).decode()
     answer = vocabulary.tokenize(_edited(text[: 4 * n_answer]).encode())[:n_answer]
     return source, answer, vocabulary
 
 
-def _long_text(n_characters: int) -> str:
+def long_text(n_characters: int) -> str:
     """The built-in files over and over, each time with other names."""
     parts: list[str] = []
     size = number = 0

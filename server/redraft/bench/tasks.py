@@ -12,6 +12,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
+from redraft import files
 from redraft.errors import InputError
 from redraft.messages import EditRequest, Span
 from redraft.syntax import LANGUAGES, Target, language_of, targets
@@ -21,7 +22,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["Scope", "Task", "built_in", "load", "request"]
+__all__ = ["Scope", "Task", "built_in", "load", "request", "verbatim"]
 
 _FIELDS: Final[dict[str, type]] = {
     **dict.fromkeys(("id", "lang", "path", "instruction", "before"), str),
@@ -68,6 +69,20 @@ def load(path: Path) -> tuple[Task, ...]:
     if twice := [name for name, count in counts.items() if count > 1]:
         raise InputError(f"{path}: more than one task is called {twice[0]!r}: give each its own id")
     return tuple(tasks)
+
+
+def verbatim(path: Path) -> Task:
+    """A file to be written again as it is. Raises InputError where it cannot be read."""
+    text = files.read(path).text
+    return Task(
+        id=str(path),
+        lang=language_of(str(path), text) or "text",
+        path=path.name,
+        instruction="Reply with this code exactly as it is. Change nothing.",
+        before=text,
+        max_tokens=len(text.encode()) // 2 + 64,
+        after=text,
+    )
 
 
 def _record(line: str, place: str) -> dict[str, Any]:

@@ -6,12 +6,14 @@ As with edits, only decoding is timed and the order of the strategies turns.
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from typing import Any, Final
 
 from redraft import chat
+from redraft.bench import turns
 from redraft.bench.simulate import built_in_scripts
 from redraft.bench.subject import Subject, answer, first_difference
 from redraft.errors import InputError
@@ -38,15 +40,21 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ran:
-    """One strategy on one question. `first_difference`: the token where it parts from plain."""
+    """One strategy on one question. `decode_s`, in seconds, is the median of `runs_s`.
+
+    `first_difference` is the token where the answer parts from the plain one, None where it is
+    equal.
+    """
 
     workload: str
+    question: int
     strategy: str
     output_tokens: int
     passes: int
     drafted: int
     accepted: int
     decode_s: float
+    runs_s: tuple[float, ...]
     first_difference: int | None
 
 
@@ -94,6 +102,7 @@ def measure(
     strategies: Sequence[str],
     *,
     exactness: Exactness,
+    n_repeats: int,
 ) -> Iterator[tuple[Ran, ...]]:
     """For each question what every strategy did, plain first."""
     frame = chat.frame(subject.chat_template)
@@ -101,23 +110,29 @@ def measure(
         file = (frame.opening, Piece(question.user))
         asked = Prompt(file=file, request=(frame.closing,), source="", stop=())
         subject.warm_up(asked, exactness)
-        turn = number % len(strategies)
-        runs = {
-            name: subject.decode(
-                asked, name, exactness, max_tokens=question.max_tokens, route=question.route
-            )
-            for name in (*strategies[turn:], *strategies[:turn])
-        }
-        plain = answer(runs["plain"])
-        yield tuple(_ran(question, name, runs[name], plain) for name in strategies)
+        runs = turns.decode(
+            subject,
+            asked,
+            strategies,
+            n_repeats=n_repeats,
+            begin_with=number,
+            exactness=exactness,
+            max_tokens=question.max_tokens,
+            route=question.route,
+        )
+        plain = answer(runs["plain"][0])
+        yield tuple(_ran(question.workload, number, name, runs[name], plain) for name in strategies)
 
 
 def summary(runs: Sequence[Ran]) -> dict[str, dict[str, dict[str, Any]]]:
-    """For each workload and strategy the figures; `speedup` is of total decode times."""
+    """For each workload and strategy the figures; `speedup` is of total decode times.
+
+    `median_speedup` and the other two are of single questions.
+    """
     figures: dict[str, dict[str, dict[str, Any]]] = {}
     for workload in dict.fromkeys(one.workload for one in runs):
         own = [one for one in runs if one.workload == workload]
-        plain_s = sum(one.decode_s for one in own if one.strategy == "plain")
+        plain_s = {one.question: one.decode_s for one in own if one.strategy == "plain"}
         figures[workload] = {
             name: _figures([one for one in own if one.strategy == name], plain_s)
             for name in dict.fromkeys(one.strategy for one in own)
@@ -125,27 +140,33 @@ def summary(runs: Sequence[Ran]) -> dict[str, dict[str, dict[str, Any]]]:
     return figures
 
 
-def _figures(own: Sequence[Ran], plain_s: float) -> dict[str, Any]:
+def _figures(own: Sequence[Ran], plain_s: Mapping[int, float]) -> dict[str, Any]:
     n_tokens, decode_s = sum(one.output_tokens for one in own), sum(one.decode_s for one in own)
     drafted = sum(one.drafted for one in own)
     return {
         "tokens_per_s": n_tokens / decode_s,
-        "speedup": plain_s / decode_s,
+        "speedup": sum(plain_s[one.question] for one in own) / decode_s,
+        **turns.spread([plain_s[one.question] / one.decode_s for one in own]),
         "tokens_per_pass": n_tokens / sum(one.passes for one in own),
         "acceptance": sum(one.accepted for one in own) / drafted if drafted else None,
         "differences": sum(one.first_difference is not None for one in own),
     }
 
 
-def _ran(question: Question, strategy: str, run: Completion, plain: Sequence[int]) -> Ran:
-    stats = run.stats
+def _ran(
+    workload: str, question: int, strategy: str, runs: Sequence[Completion], plain: Sequence[int]
+) -> Ran:
+    stats = runs[0].stats
+    times = tuple(run.stats.decode_s for run in runs)
     return Ran(
-        workload=question.workload,
+        workload=workload,
+        question=question,
         strategy=strategy,
         output_tokens=stats.output_tokens,
         passes=stats.passes,
         drafted=stats.drafted,
         accepted=stats.accepted,
-        decode_s=stats.decode_s,
-        first_difference=first_difference(answer(run), plain),
+        decode_s=median(times),
+        runs_s=times,
+        first_difference=first_difference(answer(runs[0]), plain),
     )

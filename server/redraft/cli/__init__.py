@@ -28,7 +28,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     logging.basicConfig(format="redraft: %(message)s", level=logging.WARNING)
-    args = _parser().parse_args(argv)
+    words = sys.argv[1:] if argv is None else list(argv)
+    args = _parser().parse_args(words, argparse.Namespace(command_line=words))
     try:
         code = int(args.handler(args))
         sys.stdout.flush()

@@ -1,0 +1,122 @@
+"""`redraft bench quality`: how many edits are right, beside a naive prompt's."""
+
+import argparse
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from redraft.cli import options, show
+from redraft.cli.bench import common
+from redraft.errors import InputError
+
+if TYPE_CHECKING:
+    from redraft.bench.quality import LeftOut, Record
+
+__all__ = ["add_parser"]
+
+
+def add_parser(verbs: options.Subparsers) -> None:
+    """Add the command `quality`."""
+    parser = common.command(
+        verbs,
+        "quality",
+        "run the tests of edits that the model makes, beside those of a naive prompt",
+        _run,
+    )
+    common.add_model(parser)
+    flag = parser.add_argument
+    flag("--set", required=True, help="canitedit, canitedit-lazy, humanevalfix or editeval")
+    flag("--data", metavar="FILE.jsonl", type=Path, required=True, help="the records of the set")
+    flag("--limit", type=common.count, help="the first so many records only")
+    flag(
+        "--prompts",
+        metavar="A,B",
+        default="naive,product",
+        help="the ways of asking; differences are against the first (default: %(default)s)",
+    )
+    flag(
+        "--resume",
+        action="store_true",
+        help="go on with the run that the file of --json holds, if there is one",
+    )
+
+
+def _run(args: argparse.Namespace) -> int:
+    from redraft.bench import quality, quality_report, quality_sandbox, quality_sets
+
+    prompts = _prompts(args.prompts)
+    problems = quality_sets.load(args.set, args.data)[: args.limit]
+    sandbox = quality_sandbox.Sandbox()
+    results, left_out = _so_far(args)
+    done = {(one.id, one.prompt) for one in results}
+    done |= {(one.id, name) for one in left_out for name in prompts}
+    with common.loaded(args) as (model, known):
+        for one in quality.measure(model, problems, prompts, sandbox, done=done):
+            if isinstance(one, quality.LeftOut):
+                left_out.append(one)
+                show.say(f"{one.id} is left out: {one.why}")
+            else:
+                results.append(one)
+                show.say(f"{one.id}, {one.prompt}: {one.ending} {one.detail}".rstrip())
+            # Written after each problem, so that --resume can go on from there.
+            common.write(args.json, _record(args, known, sandbox.isolation, results, left_out))
+    if not results:
+        raise InputError(f"no problem of {args.data} can be judged here: see what was left out")
+    print(quality_report.table(quality_report.summary(results)), end="")
+    return 0
+
+
+def _prompts(names: str) -> tuple[str, ...]:
+    from redraft.bench.quality import PROMPTS
+
+    found = tuple(dict.fromkeys(name.strip() for name in names.split(",") if name.strip()))
+    for name in found:
+        if name not in PROMPTS:
+            raise InputError(f"no prompt {name!r}: it is one of {', '.join(PROMPTS)}")
+    if not found:
+        raise InputError("--prompts names none")
+    return found
+
+
+def _so_far(args: argparse.Namespace) -> tuple[list["Record"], list["LeftOut"]]:
+    """The results that --resume goes on from; none without it or without a file."""
+    from redraft.bench.quality import LeftOut, Record
+
+    if not args.resume:
+        return [], []
+    if args.json is None:
+        raise InputError("--resume goes on from the file that --json names: name one")
+    if not args.json.exists():
+        return [], []
+    try:
+        held = json.loads(args.json.read_text("utf-8"))
+        results = [Record(**one) for one in held["results"]]
+        left_out = [LeftOut(**one) for one in held["left_out"]]
+        asked = (held["set"], held["data"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{args.json} does not hold a run of bench quality: {error!r}") from error
+    if asked != (args.set, args.data.name):
+        raise InputError(f"{args.json} holds a run of {' and '.join(asked)}: name another file")
+    return results, left_out
+
+
+def _record(
+    args: argparse.Namespace,
+    known: dict[str, Any],
+    isolation: str,
+    results: Sequence["Record"],
+    left_out: Sequence["LeftOut"],
+) -> dict[str, Any]:
+    from redraft.bench.quality_report import summary
+
+    return {
+        "conditions": known,
+        "set": args.set,
+        "data": args.data.name,
+        "isolation": isolation,
+        "summary": summary(results),
+        "results": [asdict(one) for one in results],
+        "left_out": [asdict(one) for one in left_out],
+    }

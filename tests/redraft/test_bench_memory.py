@@ -1,0 +1,52 @@
+"""What processes hold, on a tiny model of random weights."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.redraft.engine.tiny import write_transformer
+
+from redraft.bench.memory import Held, compared
+
+
+def held(strategy: str, prompt_tokens: int, unique: int) -> Held:
+    return Held(
+        strategy=strategy,
+        prompt_tokens=prompt_tokens,
+        output_tokens=1,
+        unique=unique,
+        resident=unique + 1,
+    )
+
+
+def test_what_a_strategy_holds_is_compared_with_plain_at_the_same_place():
+    plain = [held("plain", 0, 100), held("plain", 50, 200)]
+    copy = [held("copy", 0, 90), held("copy", 50, 230), held("copy", 70, 300)]
+    assert [more for _, more in compared([*plain, *copy])] == [0, 0, -10, 30, None]
+
+
+def test_the_command_measures_each_strategy_in_a_process_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_cli
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    write_transformer(tmp_path / "tiny.gguf")
+    args = ("--model", "tiny.gguf", "--prompts", "90,180", "--answer", "4", "--json", "o.json")
+    ran = run_cli("bench", "memory", *args)
+    assert ran.code == 0, ran.err
+    record = json.loads((tmp_path / "o.json").read_text())
+    assert [one["strategy"] for one in record["held"]] == ["plain"] * 3 + ["copy"] * 3
+    for loaded, short, long in (record["held"][:3], record["held"][3:]):
+        assert (loaded["prompt_tokens"], loaded["output_tokens"]) == (0, 0)
+        assert 0 < short["prompt_tokens"] < long["prompt_tokens"]
+        assert 0 < loaded["unique"] < long["unique"]
+        assert loaded["unique"] <= loaded["resident"]
+    assert record["drafter_bytes_per_10k"] > 0
+    assert "kB for 10,000 tokens" in ran.out
+    assert "| plain    |        loaded |" in ran.out
+
+
+def test_lengths_that_are_no_numbers_are_refused(run_cli):
+    ran = run_cli("bench", "memory", "--prompts", "2000,x")
+    assert ran.code == 2
+    assert "--prompts takes whole numbers" in ran.err
