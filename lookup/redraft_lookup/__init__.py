@@ -23,6 +23,7 @@ from redraft_lookup.lookahead import LookaheadDrafter
 from redraft_lookup.model_draft import ModelCosts, ModelDrafter
 from redraft_lookup.ngram import NgramDrafter
 from redraft_lookup.sampling import BadLogitsError, Chooser, Greedy, Sampler
+from redraft_lookup.share import Share
 from redraft_lookup.substitute import Vocabulary
 from redraft_lookup.suffix import SuffixIndex
 
@@ -49,6 +50,7 @@ __all__ = [
     "Observation",
     "PlainDrafter",
     "Sampler",
+    "Share",
     "Step",
     "SuffixIndex",
     "Target",

@@ -40,8 +40,9 @@ class CopyDrafter:
     """Drafts from `source`, ids that the answer is expected to repeat in edited form.
 
     The source is tokenised on its own from a line start, as the model will write it. `curve` gives
-    the cost of a pass, in which `n_others` rows belong to other texts. A draft has at most
-    `branches` alternatives. An empty source leaves the suffix lookup over prompt and answer.
+    the cost of a pass. A draft has at most `branches` alternatives, and as many tokens as pay. In
+    passes `shared` with other texts it has all that are likely, and says how likely they are. An
+    empty source leaves the suffix lookup over prompt and answer.
     """
 
     wants_predictions = False
@@ -53,12 +54,12 @@ class CopyDrafter:
         *,
         curve: CostCurve,
         vocabulary: Vocabulary,
-        n_others: int = 0,
+        shared: bool = False,
         branches: int = 1,
     ) -> None:
         best = curve.best_rows / curve.seconds(curve.best_rows)
         rate = max(RATE * best, 1 / curve.seconds(1))
-        self._pays = Pays(curve=curve, rate=rate, n_others=n_others)
+        self._pays = Pays(curve=curve, rate=None if shared else rate)
         self._branches = branches
         self._vocabulary = vocabulary
         self._source = Source(source, vocabulary)
@@ -73,7 +74,7 @@ class CopyDrafter:
         self._lookup_breaks = Hazard(LOOKUP_RUNS)
 
     def propose(self, budget: int) -> Draft:
-        budget = min(budget, self._pays.curve.max_rows - 1 - self._pays.n_others)
+        budget = min(budget, self._pays.curve.max_rows - 1)
         if budget < 1:
             return EMPTY
         sure = self._aligner.certain is not None and self._run >= SURE

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from redraft_lookup.draft import EMPTY, ROOT, Draft, Drafter, Observation, Origin
 from redraft_lookup.sampling import Chooser, Greedy
+from redraft_lookup.share import Share
 
 __all__ = ["BatchTarget", "Decoding", "Limits", "Step", "Target", "decode", "decode_many"]
 
@@ -113,6 +114,11 @@ class Decoding:
         self._draft = draft.limited(max_rows - 1, depth, self.limits.control_ids)
         return self._last, self._draft
 
+    def shorten(self, size: int) -> tuple[int, Draft]:
+        """The pass that was proposed last, with at most `size` nodes in its draft."""
+        self._draft = self._draft.limited(size, len(self._draft), frozenset())
+        return self._last, self._draft
+
     def receive(self, logits: Logits) -> tuple[Step, tuple[int, ...]]:
         """Verify the draft against (1 + k, n_vocab) logits: what was committed, which rows stay."""
         draft = self._draft
@@ -181,31 +187,42 @@ def decode(target: Target, decoding: Decoding) -> Iterator[Step]:
 
 
 def decode_many(
-    target: BatchTarget, decodings: MutableMapping[int, Decoding]
+    target: BatchTarget, decodings: MutableMapping[int, Decoding], share: Share
 ) -> Iterator[dict[int, Step]]:
     """Run several texts in shared passes until all end; yields what each pass committed.
 
     Keys are the target's names for its texts. Ended decodings leave the mapping before the yield,
-    and the caller may put in others between two passes. Drafts get shorter as there are more texts,
-    because they share the rows of a pass. The tokens of a text do not depend on the others, as far
-    as the target's logits do not.
+    and the caller may put in others between two passes. `share` says which guesses get the rows of
+    a pass. The tokens of a text do not depend on the others, as far as the target's logits do not.
     """
     while decodings:
-        rest, asked = target.max_rows, {}
-        for n_before, (key, decoding) in enumerate(decodings.items()):
-            share = rest // (len(decodings) - n_before)
-            asked[key] = decoding.propose(max(1, share))
-            rest -= 1 + len(asked[key][1])
+        asked = _proposed(decodings, target.max_rows, share)
         logits = target.forward(asked)
         steps: dict[int, Step] = {}
         kept: dict[int, tuple[int, ...]] = {}
         for key in asked:
             steps[key], kept[key] = decodings[key].receive(logits[key])
         target.commit(kept)
+        n_rows = sum(1 + len(draft) for _, draft in asked.values())
+        share.saw(n_rows, sum(len(step.tokens) for step in steps.values()))
         for key, step in steps.items():
             if step.finish:
                 del decodings[key]
         yield steps
+
+
+def _proposed(
+    decodings: Mapping[int, Decoding], max_rows: int, share: Share
+) -> dict[int, tuple[int, Draft]]:
+    """What each text puts into a pass of at most `max_rows` rows."""
+    n_equal = max_rows // len(decodings)
+    chances: dict[int, Sequence[float]] = {}
+    for key, decoding in decodings.items():
+        _, draft = decoding.propose(max_rows - len(decodings) + 1)
+        # Where nobody says how likely guesses are, an equal part of the rows is theirs.
+        chances[key] = draft.chances or (1.0,) * min(len(draft), n_equal - 1)
+    allotted = share.allot(chances, max_rows)
+    return {key: decoding.shorten(allotted[key]) for key, decoding in decodings.items()}
 
 
 def _margin(row: Logits) -> float:

@@ -20,26 +20,33 @@ class Draft:
     """Guessed continuations of the text so far.
 
     tokens: (k,) ids. parents: (k,) the node each token follows, -1 for the last committed token;
-    a parent stands before its children. origins: (k,) where each guess came from.
+    a parent stands before its children. origins: (k,) where each guess came from. chances: (k,) the
+    probabilities that a guess and all before it are right, for whoever chooses among them; () where
+    nobody is to.
     """
 
     tokens: tuple[int, ...]
     parents: tuple[int, ...]
     origins: tuple[Origin, ...]
+    chances: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         if not len(self.tokens) == len(self.parents) == len(self.origins):
             raise ValueError("tokens, parents and origins differ in length")
+        if self.chances and len(self.chances) != len(self.tokens):
+            raise ValueError("there is not one chance for each token")
         for node, parent in enumerate(self.parents):
             if not ROOT <= parent < node:
                 raise ValueError(f"node {node} has parent {parent}: a parent stands before it")
 
     @staticmethod
-    def chain(tokens: Sequence[int], origin: Origin | Sequence[Origin]) -> "Draft":
+    def chain(
+        tokens: Sequence[int], origin: Origin | Sequence[Origin], chances: Sequence[float] = ()
+    ) -> "Draft":
         """One continuation, token after token."""
         k = len(tokens)
         origins = (origin,) * k if isinstance(origin, str) else tuple(origin)
-        return Draft(tuple(tokens), tuple(range(ROOT, k - 1)), origins)
+        return Draft(tuple(tokens), tuple(range(ROOT, k - 1)), origins, tuple(chances))
 
     @staticmethod
     def tree(branches: Iterable[Sequence[int]], origin: Origin) -> "Draft":
@@ -81,6 +88,7 @@ class Draft:
             tuple(self.tokens[node] for node in nodes),
             tuple(kept[self.parents[node]] for node in nodes),
             tuple(self.origins[node] for node in nodes),
+            tuple(self.chances[node] for node in nodes if self.chances),
         )
 
 

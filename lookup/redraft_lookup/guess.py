@@ -34,46 +34,54 @@ class Guess:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pays:
-    """What makes a row worth while: T(rows), tokens per second on the whole, rows of others."""
+    """What makes a row worth while: T(rows), tokens per second on the whole.
+
+    None: that is for somebody else to say, who compares the guesses of several texts.
+    """
 
     curve: CostCurve
-    rate: float
-    n_others: int
+    rate: float | None
 
     def n_rows(self, chances: npt.NDArray[np.float64]) -> int:
         """How many guesses of these falling probabilities to submit."""
-        return self.curve.best_draft(chances, self.rate, n_others=self.n_others)
+        if self.rate is None:
+            return int(np.count_nonzero(chances >= UNLIKELY))
+        return self.curve.best_draft(chances, self.rate)
 
 
 def best_tree(guesses: Sequence[Guess], pays: Pays, *, branches: int) -> Draft:
     """The likeliest tokens of several guesses, on at most `branches` branches, as many as pay.
 
+    Where that is for somebody else to say, the draft tells how likely its tokens are.
+
     Where guesses begin alike their probabilities add up: positions to copy from exclude each
     other. A lookup is another witness of the same guess, so there the larger figure counts.
     """
     if len(guesses) == 1:
-        k = pays.n_rows(guesses[0].survival)
-        return Draft.chain(guesses[0].tokens[:k], guesses[0].origins[:k])
+        only = guesses[0]
+        k = pays.n_rows(only.survival)
+        chances = only.survival[:k].tolist() if pays.rate is None else ()
+        return Draft.chain(only.tokens[:k], only.origins[:k], chances)
     nodes: dict[tuple[int, int], int] = {}
-    chances: list[float] = []
+    likely: list[float] = []
     origins: list[Origin] = []
     n_branches = 0
     for guess in sorted(guesses, key=lambda guess: -guess.survival.sum()):
-        node, n_known = ROOT, len(chances)
+        node, n_known = ROOT, len(likely)
         chain = zip(guess.tokens, guess.survival.tolist(), guess.origins, strict=True)
         for token, chance, origin in chain:
             edge = (node, token)
             if chance < UNLIKELY or (edge not in nodes and n_branches == branches):
                 break
             node = nodes.setdefault(edge, len(nodes))
-            if node == len(chances):
-                chances.append(chance)
+            if node == len(likely):
+                likely.append(chance)
                 origins.append(origin)
             else:
-                known = chances[node]
-                chances[node] = max(known, chance) if guess.matched else known + chance
-        n_branches += len(chances) > n_known
-    return _likeliest(list(nodes), chances, origins, pays)
+                known = likely[node]
+                likely[node] = max(known, chance) if guess.matched else known + chance
+        n_branches += len(likely) > n_known
+    return _likeliest(list(nodes), likely, origins, pays)
 
 
 def _likeliest(
@@ -95,4 +103,5 @@ def _likeliest(
         tuple(edges[node][1] for node in kept),
         tuple(names[edges[node][0]] for node in kept),
         tuple(origins[node] for node in kept),
+        tuple(capped[node] for node in kept if pays.rate is None),
     )

@@ -5,7 +5,7 @@ text as it stands on disk (line endings included); `redraft.text` converts to wh
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Literal, Protocol, TypeAlias
 
 __all__ = [
@@ -125,6 +125,11 @@ class Stats:
     guarded: int = 0  # near-ties that were decided again, alone
     prefill_s: float = 0.0
     decode_s: float = 0.0
+
+    def __add__(self, other: "Stats") -> "Stats":
+        """What both cost together."""
+        names = (field.name for field in fields(self))
+        return Stats(**{name: getattr(self, name) + getattr(other, name) for name in names})
 
     @property
     def tokens_per_pass(self) -> float:

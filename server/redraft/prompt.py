@@ -1,21 +1,26 @@
 """From an edit request to the prompt that asks for it.
 
 The order serves the KV cache: chat head and the whole file first, raw, then what belongs to this
-request only. The reply is opened for the model with a code fence, so that it starts with code at
-once and ends at the closing fence. Knows wordings and sizes; nothing of decoding or of replies.
+request only. In a codemod, which asks the same of many parts of a file, the instruction belongs to
+the file, and a part is named rather than shown again. The reply is opened for the model with a code
+fence, so that it starts with code at once and ends at the closing fence. Knows wordings and sizes;
+nothing of decoding or of replies.
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
+from typing import Final, Literal, TypeAlias
 
-from redraft import chat
+from redraft import chat, syntax
 from redraft.abridge import Abridged, abridge
-from redraft.messages import EditRequest, Model, Piece, Prompt, Refused, Stats
+from redraft.messages import EditRequest, Model, Piece, Prompt, Refused, Route, Stats
 from redraft.scope import named_target
 from redraft.shown import Shown, lf, show
 
-__all__ = ["WORDINGS", "Wording", "build"]
+__all__ = ["WORDINGS", "Mistake", "Wording", "after", "asks_to_fix", "build", "thinking"]
+
+Mistake: TypeAlias = Literal["unchanged", "parse_broken", "elision"]  # what a second try can mend
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +52,24 @@ WORDINGS = {
     ),
 }
 
+# For a part that its name alone tells from all others in the file. The model is made to begin its
+# reply with the name: a dozen tokens for each part, however long it is.
+NAMED = Wording(
+    target="Here is the edited `{name}`:\n",
+    reply="Reply with the complete edited function, and nothing around it, in one code block.",
+)
+
+# What a model is told that is asked a second time.
+_MISTAKES: Final[dict[Mistake, str]] = {
+    "unchanged": "A first reply was the code as it is, without the change.",
+    "parse_broken": "A first reply was no valid code.",
+    "elision": "A first reply left out code that has to stay.",
+}
+_FIX = re.compile(
+    r"\b(?:fix|bugs?|debug|repair|wrong|incorrect|broken|fail(?:s|ed|ing)?)\b", re.IGNORECASE
+)
+_THINK = "First say in one sentence what has to change. Then r"
+
 _FENCE_LINE = re.compile(r"^[ \t]*(`{3,})", re.MULTILINE)
 _PROSE = {".md", ".markdown", ".mdx", ".rst"}  # a new block may be asked for where none was
 
@@ -54,26 +77,46 @@ _PROSE = {".md", ".markdown", ".mdx", ".rst"}  # a new block may be asked for wh
 _SEAMS = 8
 
 
-def build(request: EditRequest, model: Model, *, max_tokens: int) -> Prompt | Refused:
+def build(
+    request: EditRequest,
+    model: Model,
+    *,
+    max_tokens: int,
+    route: Route = "edit",
+    mistake: Mistake | None = None,
+) -> Prompt | Refused:
     """The prompt for `request` that leaves room for `max_tokens` of reply.
 
     A file too long for the model's context is abridged, and `notes` says how. Refused with the
-    figures where the target and the instruction alone do not fit.
+    figures where the target and the instruction alone do not fit. On the route "codemod" requests
+    that ask the same of one file have a common file part, as far as the file is whole and names
+    tell its parts from each other. `mistake`: what a first reply did wrong; `thinking` and `after`
+    then ask in two steps.
     """
     shown = show(request)
     frame = chat.frame(model.chat_template)
     head = (frame.opening, Piece(f"{request.path}\n"))
     fence = _fence(request.path, request.text, request.instruction)
-    ask = (*_ask(request, shown, fence), frame.closing, Piece(f"{fence}{_tag(request)}\n"))
-    n_rest = sum(model.count_tokens(piece.text) for piece in (*head, *ask)) + _SEAMS
+    opening = Piece(f"{fence}{_tag(request)}\n")
+    name = _only_name(request) if route == "codemod" else ""
+    common: tuple[Piece, ...] = ()
+    if name:
+        said = Piece(f"\n{request.instruction.strip()}\n\n{NAMED.reply}")
+        common = (said, frame.closing)
+        ask: tuple[Piece, ...] = (Piece(NAMED.target.format(name=name)), opening)
+    else:
+        ask = (*_ask(request, shown, fence, mistake), frame.closing, opening)
+    n_rest = sum(model.count_tokens(piece.text) for piece in (*head, *common, *ask)) + _SEAMS
     budget = model.n_ctx - max_tokens - n_rest
     file = abridge(request, budget=budget, count=model.count_tokens)
     if budget < 0 or (file.notes and _kind(request, shown) == "file"):
         return _does_not_fit(request, model, max_tokens)
+    if name and file.notes:
+        return build(request, model, max_tokens=max_tokens)
     return Prompt(
-        file=(*head, *_file_part(request, file)),
+        file=(*head, *_file_part(request, file), *common),
         request=ask,
-        source=_line(shown.printed),
+        source=_line(_from_column_0(shown.printed) if name else shown.printed),
         stop=(f"\n{fence}",),
         notes=file.notes,
     )
@@ -88,7 +131,25 @@ def _file_part(request: EditRequest, file: Abridged) -> tuple[Piece, ...]:
     return opening, Piece(_line(file.text)), closing
 
 
-def _ask(request: EditRequest, shown: Shown, fence: str) -> tuple[Piece, ...]:
+def asks_to_fix(instruction: str) -> bool:
+    """Whether `instruction` says that the code is wrong, so that leaving it as it is cannot be."""
+    return bool(_FIX.search(instruction))
+
+
+def thinking(asked: Prompt) -> Prompt:
+    """The first step of a second try: `asked` for one sentence, before any code."""
+    return replace(asked, request=asked.request[:-1], stop=("\n",))
+
+
+def after(asked: Prompt, sentence: str) -> Prompt:
+    """The second step: `asked` for the code, `sentence` said."""
+    opening = Piece(f"{sentence}\n\n{asked.request[-1].text}")
+    return replace(asked, request=(*asked.request[:-1], opening))
+
+
+def _ask(
+    request: EditRequest, shown: Shown, fence: str, mistake: Mistake | None
+) -> tuple[Piece, ...]:
     """The target and what to do with it."""
     kind = _kind(request, shown)
     wording = WORDINGS[kind]
@@ -98,7 +159,10 @@ def _ask(request: EditRequest, shown: Shown, fence: str) -> tuple[Piece, ...]:
     if kind in ("lines", "fragment"):
         opening, closing = Piece(f"{fence}{_tag(request)}\n"), Piece(f"{fence}\n")
         target += (opening, Piece(_line(shown.printed)), closing)
-    return (*target, Piece(f"\n{request.instruction.strip()}\n\n{wording.reply}"))
+    reply = wording.reply
+    if mistake:
+        reply = f"{_MISTAKES[mistake]} {_THINK}{reply.removeprefix('R')}"
+    return (*target, Piece(f"\n{request.instruction.strip()}\n\n{reply}"))
 
 
 def _kind(request: EditRequest, shown: Shown) -> str:
@@ -118,6 +182,15 @@ def _where(request: EditRequest, shown: Shown) -> str:
     return f"{lines} (`{named.name}`)" if named else lines
 
 
+def _only_name(request: EditRequest) -> str:
+    """The target's name, where no other part of the file has the same; "" where that is not so."""
+    own = named_target(request)
+    if own is None or request.language is None:
+        return ""
+    known = syntax.targets(request.text, request.language)
+    return own.name if [target.name for target in known].count(own.name) == 1 else ""
+
+
 def _fence(path: str, *texts: str) -> str:
     """A fence longer than any at a line start in `texts`: it cannot end inside them."""
     runs = [len(run) + 1 for text in texts for run in _FENCE_LINE.findall(text)]
@@ -128,6 +201,12 @@ def _tag(request: EditRequest) -> str:
     """The name after an opening fence: the language or, where there is no grammar, the suffix."""
     suffix = PurePath(request.path).suffix.removeprefix(".")
     return request.language or (suffix if suffix.isalnum() else "")
+
+
+def _from_column_0(text: str) -> str:
+    """`text` without its first line's indentation: so a function is printed that stands alone."""
+    indent = text[: len(text) - len(text.lstrip(" \t"))]
+    return re.sub(f"^{indent}", "", text, flags=re.MULTILINE)
 
 
 def _line(text: str) -> str:

@@ -86,13 +86,13 @@ def _ended_early(completion: Completion) -> _Objection | None:
         case "length":
             n_tokens = completion.stats.output_tokens
             return "token_limit", (
-                f"the reply was cut at the limit of {n_tokens:,} tokens; raise the limit "
-                "(--max-tokens) or edit a smaller part"
+                f"the reply was cut at the limit of {n_tokens:,} tokens; raise max_tokens or edit "
+                "a smaller part"
             )
         case "timeout":
             return "timeout", (
-                "the time limit passed before the reply was complete; raise it (--timeout) or edit "
-                "a smaller part"
+                "the time limit passed before the reply was complete; raise timeout or edit a "
+                "smaller part"
             )
         case "cancelled":
             return "cancelled", "the edit was cancelled; nothing was changed"

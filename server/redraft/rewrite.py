@@ -1,13 +1,16 @@
 """The use case, top to bottom: a request and a model give an outcome.
 
-Knows the order of the steps and how long a reply may get; each step is a module of its own. A
-front end that lets the model write several replies at once takes `ask` and `conclude` alone.
+Knows the order of the steps and how long a reply may get; each step is a module of its own. Where
+a guard refuses the reply, or code that is to be fixed comes back as it is, the model is told so and
+asked a second time. A front end that lets it write several replies at once takes `ask` and
+`conclude` alone.
 Guarantees of a `Rewritten`: applying its replacements gives its new text, and every one of them
 lies inside the request's target, whatever the model wrote.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 from redraft import diff, prompt
 from redraft.messages import (
@@ -20,8 +23,11 @@ from redraft.messages import (
     Prompt,
     Refused,
     Rewritten,
+    Route,
+    Stats,
     Unchanged,
 )
+from redraft.prompt import Mistake
 from redraft.reply import interpret
 from redraft.shown import show
 
@@ -31,6 +37,7 @@ __all__ = ["Asked", "ask", "conclude", "rewrite"]
 # new function or docstring. The tight figure is for a target that nearly fills the context.
 _GENEROUS = (1.5, 512)
 _TIGHT = (1.1, 64)
+_SENTENCE = 80  # tokens for what a model says before a second try
 
 
 def _ignore(_: object) -> None:
@@ -60,33 +67,52 @@ def rewrite(
 ) -> Outcome:
     """Have `model` make the edit of `request`; `on_completion` sees what it wrote, and how.
 
-    Whatever the model does wrong is an outcome. Raises EngineError when its library fails.
+    `options.timeout_s` and the stats of the outcome are for both tries together. Whatever the model
+    does wrong is an outcome. Raises EngineError when its library fails.
     """
+    complete = partial(model.complete, cancelled=cancelled)
+
+    def attempt(asked: Asked, options: DecodeOptions) -> Outcome:
+        n_tokens = asked.max_tokens
+        completion = complete(asked.prompt, options, max_tokens=n_tokens, on_progress=on_progress)
+        on_completion(completion)
+        return conclude(request, asked.prompt, completion)
+
     asked = ask(request, model, options)
     if isinstance(asked, Refused):
         return asked
-    completion = model.complete(
-        asked.prompt,
+    first = attempt(asked, options)
+    mistake = _mistake(first, request)
+    again = ask(request, model, options, mistake=mistake) if mistake else first
+    if not isinstance(again, Asked):
+        return first
+    options = _less(options, first.stats)
+    said = complete(
+        prompt.thinking(again.prompt),
         options,
-        max_tokens=asked.max_tokens,
-        on_progress=on_progress,
-        cancelled=cancelled,
+        max_tokens=_SENTENCE,
+        on_progress=lambda step: on_progress(replace(step, text="")),
     )
-    on_completion(completion)
-    return conclude(request, asked.prompt, completion)
+    told = replace(again, prompt=prompt.after(again.prompt, said.text))
+    second = attempt(told, _less(options, said.stats))
+    return _settled(first, second, first.stats + said.stats + second.stats)
 
 
-def ask(request: EditRequest, model: Model, options: DecodeOptions) -> Asked | Refused:
+def ask(
+    request: EditRequest, model: Model, options: DecodeOptions, *, mistake: Mistake | None = None
+) -> Asked | Refused:
     """The prompt for `request` and the room for its reply: as asked for, or sized from the target.
 
-    Refused where the target and the instruction alone do not fit the context.
+    `mistake`: what a first reply did wrong. Refused where the target and the instruction alone do
+    not fit the context.
     """
+    room = partial(_with_room, request, model, options.route, mistake)
     if options.max_tokens is not None:
-        return _with_room(request, model, options.max_tokens)
+        return room(options.max_tokens)
     n_target = model.count_tokens(show(request).printed)
     generous, tight = (int(share * n_target) + more for share, more in (_GENEROUS, _TIGHT))
-    asked = _with_room(request, model, generous)
-    return asked if isinstance(asked, Asked) else _with_room(request, model, tight)
+    asked = room(generous)
+    return asked if isinstance(asked, Asked) else room(tight)
 
 
 def conclude(request: EditRequest, asked: Prompt, completion: Completion) -> Outcome:
@@ -107,6 +133,41 @@ def conclude(request: EditRequest, asked: Prompt, completion: Completion) -> Out
     )
 
 
-def _with_room(request: EditRequest, model: Model, max_tokens: int) -> Asked | Refused:
-    built = prompt.build(request, model, max_tokens=max_tokens)
+def _mistake(outcome: Outcome, request: EditRequest) -> Mistake | None:
+    """What a second try may mend."""
+    match outcome:
+        # Other instructions may be fulfilled already: then to insist would bring a needless edit.
+        case Unchanged() if prompt.asks_to_fix(request.instruction):
+            return "unchanged"
+        case Refused(reason="parse_broken" | "elision" as reason):
+            return reason
+        case _:
+            return None
+
+
+def _less(options: DecodeOptions, spent: Stats) -> DecodeOptions:
+    """`options` with the time that is left."""
+    if options.timeout_s is None:
+        return options
+    left = options.timeout_s - spent.prefill_s - spent.decode_s
+    return replace(options, timeout_s=max(0.0, left))
+
+
+def _settled(first: Outcome, second: Outcome, stats: Stats) -> Outcome:
+    """The outcome of two tries: the first where the second brought no edit either."""
+    match second:
+        case Refused(reason="cancelled"):
+            return replace(second, stats=stats)
+        case Rewritten():
+            why = "changed nothing" if isinstance(first, Unchanged) else "was refused"
+            note = f"the first reply {why}: this is what the model wrote when asked again"
+            return replace(second, stats=stats, notes=(*second.notes, note))
+        case _:
+            return replace(first, stats=stats)
+
+
+def _with_room(
+    request: EditRequest, model: Model, route: Route, mistake: Mistake | None, max_tokens: int
+) -> Asked | Refused:
+    built = prompt.build(request, model, max_tokens=max_tokens, route=route, mistake=mistake)
     return Asked(prompt=built, max_tokens=max_tokens) if isinstance(built, Prompt) else built

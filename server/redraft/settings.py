@@ -71,12 +71,14 @@ def load(
     *,
     editor: Mapping[str, object] | None = None,
     trust_project: bool = True,
+    defaults: Mapping[str, object] | None = None,
 ) -> Settings:
     """The settings that hold for a file in the folder `start`.
 
     `flags` and then `editor` map keys of `Settings` to values as the user gave them; None means
-    not given. A project that is not trusted has no say. Raises InputError naming the flag, the
-    editor's setting, the variable, or the file and key, that is wrong.
+    not given. A project that is not trusted has no say. `defaults` stand in for those of
+    `Settings`. Raises InputError naming the flag, the editor's setting, the variable, or the file
+    and key, that is wrong.
     """
     chosen: dict[str, Any] = {}
     layers = (
@@ -85,6 +87,7 @@ def load(
         _environment(environ),
         _project(start) if trust_project else {},
         _file(user_file()),
+        defaults or {},
     )
     for layer in layers:
         for key, value in layer.items():

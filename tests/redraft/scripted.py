@@ -15,7 +15,7 @@ _TOKEN = re.compile(r"\w+|[^\S\n]+|\n|.", re.DOTALL)
 
 @dataclass
 class Scripted:
-    """Gives `replies` one after the other; keeps the prompts it was asked."""
+    """Gives `replies` one after the other, and the last again and again; keeps what it was asked."""
 
     replies: Sequence[str] = ()
     n_ctx: int = 32_768
@@ -38,7 +38,7 @@ class Scripted:
     ) -> Completion:
         n_prompt = sum(self.count_tokens(piece.text) for piece in (*prompt.file, *prompt.request))
         assert n_prompt + max_tokens <= self.n_ctx, "the prompt leaves no room for the reply"
-        reply = self.replies[len(self.asked)]
+        reply = self.replies[min(len(self.asked), len(self.replies) - 1)]
         self.asked.append(prompt)
         self.limits.append(max_tokens)
         text, n_tokens, finish = "", 0, "stop"

@@ -120,7 +120,7 @@ def redraft(*args: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
-@pytest.mark.parametrize("args", [[], ["edit"], ["models"], ["doctor"], ["demo"]])
+@pytest.mark.parametrize("args", [[], ["edit"], ["codemod"], ["models"], ["doctor"], ["demo"]])
 def test_help_is_quick_for_it_loads_no_native_library(args: list[str]) -> None:
     code = (
         "import sys\nfrom redraft.cli import main\n"

@@ -67,6 +67,48 @@ def test_the_source_is_what_a_reply_would_print(target, source):
     assert source in pieces, "tokenised on its own"
 
 
+class TestOfACodemod:
+    """Many parts of a file are asked about: each prompt adds a name to what all share."""
+
+    ASKED = "Add a docstring"
+
+    def asked(self, target, *, text=TEXT, path="box.py", model=None, max_tokens=100):
+        one = request(text, target, instruction=self.ASKED, path=path)
+        return build(one, model or Scripted(), max_tokens=max_tokens, route="codemod")
+
+    def test_file_and_instruction_are_common_and_the_part_is_named(self):
+        area = "def area(r):\n    return math.pi * r * r"
+        file, ask = parts(self.asked(FILL))
+        assert file == parts(self.asked(area))[0]
+        assert f"box.py\n```python\n{TEXT}```\n" in file
+        assert self.ASKED in file
+        assert "`Box.fill`" in ask
+        assert "self.things" not in ask
+        assert ask.endswith("```python\n")
+
+    def test_it_is_copied_from_column_0_where_it_will_be_written(self):
+        source = self.asked(FILL).source
+        assert source == "def fill(self, thing):\n    self.things.append(thing)  # at the end\n"
+
+    def test_a_part_that_has_no_name_of_its_own_is_shown(self):
+        twice = f"{TEXT}\n\nclass Box:\n    def fill(self):\n        return 1\n"
+        for target, text in ((FILL, twice), ("import math", TEXT)):
+            assert self.asked(target, text=text) == build(
+                request(text, target, instruction=self.ASKED), Scripted(), max_tokens=100
+            )
+
+    def test_a_part_of_an_abridged_file_is_shown(self):
+        target = "def f20(a):\n    b = a + 20\n    c = b * 20\n    return c"
+        small = Scripted(n_ctx=700)
+        prompt = self.asked(target, text=PYTHON, path="a.py", model=small, max_tokens=50)
+        assert prompt.notes
+        assert target in parts(prompt)[1]
+
+    def test_what_does_not_fit_is_refused(self):
+        refused = self.asked(PYTHON, text=PYTHON, path="a.py", model=Scripted(n_ctx=300))
+        assert isinstance(refused, Refused)
+
+
 def test_a_whole_file_is_printed_once():
     file, ask = parts(build(request(TEXT, TEXT), Scripted(), max_tokens=100))
     assert (file + ask).count("def area") == 1

@@ -92,7 +92,7 @@ def test_a_copy_is_the_old_text(reply):
     ("reply", "finish", "reason", "words"),
     [
         pytest.param(TAKE, "length", "token_limit", "64 tokens", id="cut at the limit (C06)"),
-        pytest.param(TAKE, "timeout", "timeout", "--timeout", id="cut at the deadline"),
+        pytest.param(TAKE, "timeout", "timeout", "raise timeout", id="cut at the deadline"),
         pytest.param(TAKE, "cancelled", "cancelled", "cancelled", id="cancelled"),
         pytest.param("", "stop", "no_code", "no code", id="empty"),
         pytest.param("```\n```", "stop", "no_code", "no code", id="empty fences"),

@@ -231,4 +231,94 @@ def test_what_the_model_notes_reaches_the_user_and_the_completion_whoever_asks(r
     model = Noting(replies=[reply + "\n```"])
     outcome = rewrite(long_request(), model, DecodeOptions(), on_completion=seen.append)
     assert outcome.notes == ("decoded plainly",)
-    assert [completion.text for completion in seen] == [reply]
+    assert {completion.text for completion in seen} == {reply}
+
+
+ADDED = "def add(a, b):\n    # both\n    return a - b\n"
+RIGHT, SENTENCE = ADDED.replace("-", "+") + "```", "The sign is wrong.\nIt is minus."
+MISTAKES = {
+    "unchanged": ADDED + "```",
+    "parse_broken": ADDED.replace(")", "") + "```",
+    "elision": "def add(b, a):\n    # ... rest unchanged ...\n    pass\n```",
+}
+
+
+def tried_twice(replies, **options):
+    model = Scripted(replies=replies, token_s=options.pop("token_s", 0.0))
+    request = request_for("sums.py", ADDED, "add", "Fix it")
+    return rewrite(request, model, DecodeOptions(**options)), model
+
+
+@pytest.mark.parametrize(
+    ("mistake", "told"),
+    [
+        ("unchanged", "was the code as it is"),
+        ("parse_broken", "was no valid code"),
+        ("elision", "left out code that has to stay"),
+    ],
+)
+def test_a_mistake_is_told_to_the_model_which_gets_a_second_try(mistake, told):
+    outcome, model = tried_twice([MISTAKES[mistake], SENTENCE, RIGHT])
+    assert isinstance(outcome, Rewritten)
+    assert outcome.new_text == ADDED.replace("-", "+")
+    assert outcome.notes[-1].endswith("what the model wrote when asked again")
+    first, thinking, second = ("".join(piece.text for piece in p.request) for p in model.asked)
+    assert len({prompt.file for prompt in model.asked}) == 1, "so that its cells are reused"
+    assert told in thinking
+    assert told not in first
+    assert second == f"{thinking}The sign is wrong.\n\n```python\n"
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_second_mistake_leaves_the_first_outcome_with_what_both_cost(mistake):
+    outcome, model = tried_twice([MISTAKES[mistake], SENTENCE, MISTAKES["parse_broken"]])
+    kind = "unchanged" if isinstance(outcome, Unchanged) else outcome.reason
+    assert kind == mistake
+    assert len(model.asked) == 3
+    replied = ("".join(p.text for p in (*one.file, *one.request)) for one in model.asked)
+    assert outcome.stats.prompt_tokens == sum(map(model.count_tokens, replied))
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind"),
+    [
+        pytest.param("", Refused, id="no code"),
+        pytest.param("x\n```", Refused, id="most of it deleted"),
+        pytest.param(f"{LONG}```", Unchanged, id="as it was, where nothing is said to be wrong"),
+    ],
+)
+def test_another_ending_is_final(reply, kind):
+    model = Scripted(replies=[reply])
+    assert isinstance(rewrite(long_request(), model, DecodeOptions()), kind)
+    assert len(model.asked) == 1
+
+
+def test_both_tries_have_one_deadline():
+    spent = []
+
+    class Slow(Scripted):
+        def complete(self, prompt, options, **kwargs):
+            spent.append(options.timeout_s)
+            done = super().complete(prompt, options, **kwargs)
+            return replace(done, stats=replace(done.stats, prefill_s=1.0, decode_s=2.0))
+
+    request = request_for("sums.py", ADDED, "add", "Fix it")
+    rewrite(request, Slow(replies=[MISTAKES["unchanged"]]), DecodeOptions(timeout_s=5.0))
+    assert spent == [5.0, 2.0, 0.0]
+
+
+def test_a_second_try_can_be_cancelled():
+    model = Scripted(replies=[MISTAKES["unchanged"], SENTENCE, RIGHT])
+    request = request_for("sums.py", ADDED, "add", "Fix it")
+    outcome = rewrite(request, model, DecodeOptions(), cancelled=lambda: len(model.asked) == 3)
+    assert isinstance(outcome, Refused)
+    assert outcome.reason == "cancelled"
+
+
+def test_progress_shows_code_only():
+    seen = []
+    model = Scripted(replies=[MISTAKES["unchanged"], SENTENCE, RIGHT])
+    request = request_for("sums.py", ADDED, "add", "Fix it")
+    rewrite(request, model, DecodeOptions(), on_progress=seen.append)
+    assert not any("sign" in step.text for step in seen)
+    assert seen[-1].text.startswith(ADDED.replace("-", "+"))

@@ -13,6 +13,7 @@ from typing import Any, Final, TypeAlias, get_args
 
 from redraft.cli import codemod_log, codemod_run, options
 from redraft.cli.codemod_run import Order
+from redraft.cli.edit import check_writable
 from redraft.codemod.commands import Command
 from redraft.codemod.recipe import Recipe, load
 from redraft.codemod.select import Scope, Selection
@@ -103,7 +104,7 @@ def _add_how(parser: argparse.ArgumentParser) -> None:
     add("--fail-fast", action="store_true", help="stop at the first refusal or failure")
     add("--allow-dirty", action="store_true", help="write although git has uncommitted changes")
     add("--commit", action="store_true", help="commit the written files with the instruction")
-    add("--jobs", metavar="N", type=_whole, default=4, help="replies written at once (default 4)")
+    add("--jobs", metavar="N", type=_whole, help="replies at once; by default as many as pay here")
     add(
         "--ray", metavar="ADDRESS", help="write them on a Ray cluster; auto finds one, local is one"
     )
@@ -138,11 +139,11 @@ def _order(args: argparse.Namespace) -> Order:
     for flag in ("resume", "verify_with", "commit"):
         if getattr(args, flag) and not writes:
             raise InputError(f"--{flag.replace('_', '-')} goes with --write or --interactive")
+    if args.report:
+        check_writable(args.report)
     if unknown := next((name for name in recipe.lang if name not in LANGUAGES), None):
         raise InputError(f"no grammar for {unknown!r}: the languages are {', '.join(LANGUAGES)}")
     root = root_of(paths)
-    # The same text whatever --jobs is: only "invariant" promises that.
-    args.exactness = args.exactness or "invariant"
     return Order(
         recipe=recipe,
         root=root,
@@ -155,7 +156,8 @@ def _order(args: argparse.Namespace) -> Order:
         ),
         selection=Selection(recipe.scope, recipe.select),
         limit=args.limit,
-        settings=options.load(args, root),
+        # The same text whatever --jobs is: only "invariant" promises that.
+        settings=options.load(args, root, exactness="invariant"),
         jobs=args.jobs,
         ray=args.ray,
         formatter=_command(args.format_with, "--format-with"),

@@ -14,7 +14,7 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 import platformdirs
 
@@ -27,7 +27,7 @@ from redraft.codemod import git
 from redraft.codemod.cache import Cache
 from redraft.codemod.commands import Command
 from redraft.codemod.distribute import connected
-from redraft.codemod.estimate import estimate
+from redraft.codemod.estimate import Estimate, estimate
 from redraft.codemod.journal import Journal, Log, Started, folder_of, logs
 from redraft.codemod.plan import Plan, plan
 from redraft.codemod.recipe import Recipe
@@ -41,7 +41,9 @@ from redraft.messages import DecodeOptions, Model
 from redraft.models.hashes import known_sha256
 from redraft.settings import Settings
 
-__all__ = ["Order", "execute", "model_sha256"]
+__all__ = ["Order", "execute", "model_sha256", "model_size"]
+
+_BESIDE_MODEL: Final = 2**30  # bytes of a worker's contexts, and of all else that is not the model
 
 Mode: TypeAlias = Literal["plan", "diff", "check", "write", "interactive"]
 
@@ -57,7 +59,7 @@ class Order:
     selection: Selection
     limit: int | None
     settings: Settings
-    jobs: int
+    jobs: int | None  # None: as many as pay
     ray: str | None
     formatter: Command | None
     verifier: Command | None
@@ -103,7 +105,7 @@ def execute(order: Order) -> int:
     planned = _left(order, log) if log else _planned(order, order.paths)
     shown = Shown(order.output, planned, started.instruction, keeps=order.report is not None)
     if order.mode == "plan":
-        shown.plan()
+        shown.plan(_foreseen(order, planned))
         return 2 if planned.broken else 0
     broken = tuple(one.path for one in planned.broken)
     started = log.started if log else replace(started, files=planned.files, broken=broken)
@@ -124,6 +126,11 @@ def execute(order: Order) -> int:
 def model_sha256(chosen: Settings) -> str:
     """The sha256 of the model file that the settings name. Raises ModelError without one."""
     return known_sha256(models.resolve(chosen.model), models.Places.of_user().cache)
+
+
+def model_size(chosen: Settings) -> int:
+    """The bytes of the model file that the settings name. Raises ModelError without one."""
+    return models.resolve(chosen.model).stat().st_size
 
 
 def _started(order: Order) -> Started:
@@ -200,10 +207,11 @@ def _carry_out(
                 for announced in log.unsettled:
                     shown.add(writer.settle(announced))
         if planned.files and not stopper.asked:
-            model, n_together = _model(order, stack)
-            expected = estimate(planned, model, started.instruction)
+            model, n_workers = _model(order, stack)
+            expected = _estimate(order, planned, model, n_workers)
             is_bar = sys.stderr.isatty() and order.mode != "interactive"
-            stack.enter_context(shown.progress(model, expected, is_bar=is_bar))
+            stack.enter_context(shown.progress(expected, is_bar=is_bar))
+            n_together = expected.jobs * n_workers
             task = _task(order, started, writer, shown, stopper, n_together)
             for result in run(planned, model, task):
                 shown.add(result)
@@ -211,19 +219,40 @@ def _carry_out(
                     return
 
 
+def _foreseen(order: Order, planned: Plan) -> Estimate | None:
+    """What a run would take of one machine, None where there is nothing to do."""
+    if not planned.files:
+        return None
+    with options.open_model(order.settings) as model:
+        return _estimate(order, planned, model, 1)
+
+
+def _estimate(order: Order, planned: Plan, model: Model, n_workers: int) -> Estimate:
+    exactness = order.decoding.exactness
+    asked = order.recipe.asked
+    return estimate(planned, model, asked, exactness, jobs=order.jobs, n_workers=n_workers)
+
+
 def _model(order: Order, stack: ExitStack) -> tuple[Model, int]:
-    """Who writes the replies, and how many of them at once."""
+    """Who writes the replies: one model in so many workers."""
     # Each file is asked about once: its state would push out those of files that are edited.
     chosen = replace(order.settings, save_states=False)
     local = stack.enter_context(options.open_model(chosen))
     if order.ray is None:
-        return local, order.jobs
+        return local, 1
     # Bound here, for a node gets these functions and what they hold on to.
     open_model, identify = options.open_model, model_sha256
     cluster = stack.enter_context(
-        connected(local, order.ray, lambda: open_model(chosen), lambda: identify(chosen))
+        connected(
+            local,
+            order.ray,
+            lambda: open_model(chosen),
+            lambda: identify(chosen),
+            n_cpus=chosen.threads,
+            n_bytes=model_size(chosen) + _BESIDE_MODEL,
+        )
     )
-    return cluster, order.jobs * cluster.n_workers
+    return cluster, cluster.n_workers
 
 
 def _task(
@@ -234,9 +263,11 @@ def _task(
     stopper: Stopper,
     n_together: int,
 ) -> Task:
-    cache = Cache(
-        platformdirs.user_cache_path("redraft") / "codemod", started.model, order.decoding
-    )
+    from redraft.engine import backend, versions  # loads the native library
+
+    folder = platformdirs.user_cache_path("redraft") / "codemod"
+    build = json.dumps([backend(), versions(), order.settings.threads])
+    cache = Cache(folder, started.model, order.decoding, build=build)
     cache.prune()
     return Task(
         instruction=started.instruction,

@@ -5,8 +5,9 @@ Also where the person at the terminal has a say: Ctrl-C, and the questions of --
 
 import signal
 import sys
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
 from types import FrameType, TracebackType
 from typing import Any, Literal, TypeAlias
@@ -16,7 +17,7 @@ from rich.console import Console
 
 from redraft.cli.codemod_tell import n_of, problems, record, rows
 from redraft.cli.show import print_diff, print_json, say
-from redraft.codemod.estimate import Estimate, cost_curve
+from redraft.codemod.estimate import Estimate
 from redraft.codemod.journal import Log
 from redraft.codemod.plan import Plan
 from redraft.codemod.replies import Reply
@@ -26,7 +27,7 @@ from redraft.codemod.sarif import sarif
 from redraft.codemod.task import Again, Review, Verdict
 from redraft.diff import unified
 from redraft.files import Document
-from redraft.messages import Completion, Model, Rewritten
+from redraft.messages import Completion, Rewritten
 
 __all__ = ["Output", "Shown", "Stopper", "reviewer"]
 
@@ -48,14 +49,15 @@ class Shown:
         self._n_copied = 0
         self._bar: bars.Progress | None = None
         self._plain_s: float | None = None  # one token, decoded plainly
+        self._run_s = 0.0  # from the first prompt to the last result
         self._rows: list[tuple[str, str]] = []
 
     @property
     def is_failed(self) -> bool:
         return self.summary.is_failed or bool(self._plan.broken)
 
-    def plan(self) -> None:
-        """What would be edited, and what would not."""
+    def plan(self, expected: Estimate | None) -> None:
+        """What would be edited, what would not, and what a run would take."""
         if self._output == "diff":
             for file in self._plan.files:
                 names = " ".join(target.name for target in file.targets)
@@ -66,9 +68,10 @@ class Shown:
                     "files": [asdict(file) for file in self._plan.files],
                     "skipped": [asdict(one) for one in self._plan.skipped],
                     "broken": [asdict(one) for one in self._plan.broken],
+                    "estimate": asdict(expected) if expected else None,
                 }
             )
-        self._tell_plan()
+        self._tell_plan(expected)
         for problem in self._problems:
             say(f"failed: {problem}")
 
@@ -106,14 +109,17 @@ class Shown:
         sys.stdout.flush()
 
     @contextmanager
-    def progress(self, model: Model, expected: Estimate, *, is_bar: bool) -> Iterator[None]:
+    def progress(self, expected: Estimate, *, is_bar: bool) -> Iterator[None]:
         """Say what is ahead, and perhaps draw a bar on stderr meanwhile."""
         self._tell_plan(expected)
-        curve = cost_curve(model, expected.prompt_tokens // max(1, self._plan.n_targets))
-        self._plain_s = curve.seconds(1) if curve else None
-        if not is_bar:
+        self._plain_s = expected.plain_s
+        start = time.monotonic()
+        with self._drawn() if is_bar else nullcontext():
             yield
-            return
+        self._run_s = time.monotonic() - start
+
+    @contextmanager
+    def _drawn(self) -> Iterator[None]:
         columns = (
             bars.BarColumn(),
             bars.MofNCompleteColumn(),
@@ -130,7 +136,9 @@ class Shown:
 
     def end(self, wall_s: float, *, run: str) -> None:
         """The summary, and the failed files last."""
-        self._rows = rows(self.summary, self._plan, wall_s, self._plain_s)
+        self._rows = rows(
+            self.summary, self._plan, wall_s=wall_s, run_s=self._run_s, plain_s=self._plain_s
+        )
         if self._output == "jsonl":
             print_json(self._totals(run))
         elif self._output == "json":
@@ -156,12 +164,12 @@ class Shown:
             "broken": [asdict(one) for one in self._plan.broken],
         }
 
-    def _tell_plan(self, expected: Estimate | None = None) -> None:
+    def _tell_plan(self, expected: Estimate | None) -> None:
         n_targets, n_files = self._plan.n_targets, len(self._plan.files)
         text = f"plan     {n_of(n_targets, 'target')} in {n_of(n_files, 'file')}"
         if expected:
             text += f"; about {expected.prompt_tokens:,} tokens to read"
-            text += f" and {expected.output_tokens:,} to write"
+            text += f" and {expected.output_tokens:,} to write, {expected.jobs} at once"
         if expected and expected.seconds:
             text += f", {max(1, round(expected.seconds / 60))} min"
         say(text)

@@ -57,9 +57,13 @@ def problems(result: FileResult) -> Iterator[str]:
 
 
 def rows(
-    summary: Summary, planned: Plan, wall_s: float, plain_s: float | None
+    summary: Summary, planned: Plan, *, wall_s: float, run_s: float, plain_s: float | None
 ) -> list[tuple[str, str]]:
-    """The lines of the summary. `plain_s`: what one plainly decoded token takes, if known."""
+    """The lines of the summary.
+
+    `run_s` is the part of the time in which replies were written; `plain_s` what one plainly
+    decoded token takes, if known.
+    """
     files = dict(summary.files)
     if planned.broken:
         files["failed"] = files.get("failed", 0) + len(planned.broken)
@@ -70,10 +74,12 @@ def rows(
         told.append(("tokens", _tokens(summary)))
     speed = f"{wall_s:.1f} s"
     if summary.output_tokens:
-        written_s = max(1e-9, wall_s - summary.prefill_s)
-        speed += f", {summary.output_tokens / written_s:.1f} tokens/s"
+        run_s = max(run_s, 1e-9)
+        speed += f", {summary.output_tokens / run_s:.1f} tokens/s"
         if plain_s:
-            speed += f", {summary.output_tokens * plain_s / written_s:.1f} times plain decoding"
+            # As much read, then written token by token and one reply after the other.
+            plainly_s = summary.prefill_s + summary.output_tokens * plain_s
+            speed += f", {plainly_s / run_s:.1f} times plain decoding"
     return [*told, ("time", speed)]
 
 

@@ -64,10 +64,13 @@ def add_flag(parser: argparse._ActionsContainer, key: str) -> None:
         parser.add_argument(flag, metavar=metavar, help=text)
 
 
-def load(args: argparse.Namespace, folder: Path) -> Settings:
-    """The settings for a file in `folder`. Raises InputError on a wrong value."""
+def load(args: argparse.Namespace, folder: Path, **defaults: object) -> Settings:
+    """The settings for a file in `folder`; `defaults` hold where nobody says anything else.
+
+    Raises InputError on a wrong value.
+    """
     flags = {key: getattr(args, key) for key in _FLAGS}
-    return settings.load(folder, flags, os.environ)
+    return settings.load(folder, flags, os.environ, defaults=defaults)
 
 
 def open_model(chosen: Settings) -> AbstractContextManager[Model]:

@@ -1,7 +1,8 @@
 """Replies that are known already, by everything that decides them.
 
-The key is a hash of the prompt as the model sees it, of the model file and of how it is decoded:
-so content, instruction and parameters are all in it, and an entry can never be out of date.
+The key is a hash of the prompt as the model sees it, of the model file, of the program that runs it
+and of how it is decoded: so content, instruction and parameters are all in it, and an entry can
+never be out of date.
 """
 
 import hashlib
@@ -23,12 +24,15 @@ _KEPT_S: Final = 30 * 24 * 3600.0
 
 
 class Cache:
-    """Replies of the model `model` (its hash), one small file each in `folder`."""
+    """Replies of the model `model` (its hash), one small file each in `folder`.
 
-    def __init__(self, folder: Path, model: str, options: DecodeOptions) -> None:
+    `build` names the library that runs the model: another one may round differently.
+    """
+
+    def __init__(self, folder: Path, model: str, options: DecodeOptions, *, build: str) -> None:
         self._folder = folder
         decides = asdict(options) | {"timeout_s": None}
-        self._base = json.dumps([1, model, decides], sort_keys=True)
+        self._base = json.dumps([2, model, build, decides], sort_keys=True)
 
     def get(self, asked: Asked) -> Completion | None:
         """The reply, without its passes; None where it is not known."""

@@ -1,7 +1,7 @@
-"""How much a plan is to read and to write, and how long that may take.
+"""How much a plan is to read and to write, how long that may take, how many replies at once pay.
 
 Sums from measured figures, not a promise: tokens are extrapolated from a sample of the files, and
-seconds from what passes cost on this machine, as if three of four tokens of a reply were copied.
+seconds from what passes cost on this machine, as if guesses were as good as they mostly are.
 """
 
 from collections.abc import Callable
@@ -11,13 +11,17 @@ from typing import Final, Protocol, runtime_checkable
 from redraft import files
 from redraft.codemod.plan import Plan
 from redraft.errors import InputError
-from redraft.messages import Model
+from redraft.messages import Exactness, Model
 
-__all__ = ["Costs", "Estimate", "Timed", "cost_curve", "estimate"]
+__all__ = ["Costs", "Estimate", "Timed", "best_jobs", "estimate", "tokens_per_s"]
 
 _SAMPLE: Final = 20  # files whose tokens are counted
-_WORDING: Final = 120  # tokens around a target, its own text and the instruction aside
-_COPIED: Final = 4  # tokens a pass
+_WORDING: Final = 60  # tokens around a file and the instruction
+_NAMING: Final = 20  # tokens that say which part of the file is meant
+_RIGHT: Final = 0.85  # the chance that a guessed token is right, given that those before it are
+_MOST_JOBS: Final = 6  # each takes memory for a text of its own, and more bring next to nothing
+_WORTH: Final = 0.97  # of the best rate: where fewer replies at once reach it, they do
+_UNKNOWN_JOBS: Final = 4  # where nobody knows what passes cost
 
 
 class Costs(Protocol):
@@ -35,39 +39,76 @@ class Costs(Protocol):
 class Timed(Protocol):
     """A model that knows what its passes cost."""
 
-    def costs(self, depth: int) -> Costs | None:
-        """T(rows) behind about `depth` tokens, measured earlier; None: not yet measured."""
+    def costs(self, depth: int, exactness: Exactness) -> Costs | None:
+        """T(rows) behind about `depth` tokens at that exactness; None where that says nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """Tokens to read and to write; `seconds` is None where costs are not yet measured."""
+    """What is ahead. Times in seconds, None where nobody knows what passes cost."""
 
     prompt_tokens: int
     output_tokens: int
-    seconds: float | None
+    jobs: int  # replies written at once, by each worker
+    seconds: float | None = None
+    plain_s: float | None = None  # one token, decoded plainly
 
 
-def estimate(plan: Plan, model: Model, instruction: str) -> Estimate:
-    """The sums for `plan`, if nothing of it is known from the cache."""
+def estimate(
+    plan: Plan,
+    model: Model,
+    instruction: str,
+    exactness: Exactness,
+    *,
+    jobs: int | None,
+    n_workers: int = 1,
+) -> Estimate:
+    """The sums for `plan`, if nothing of it is known from the cache.
+
+    `jobs` None: as many as pay, by what passes cost.
+    """
     n_chars = sum(file.n_chars for file in plan.files)
     n_edited = sum(len(target.span) for file in plan.files for target in file.targets)
     per_char = _tokens_per_char(plan, model.count_tokens)
-    n_asked = model.count_tokens(instruction) + _WORDING
+    n_around = model.count_tokens(instruction) + _WORDING
     output = int(per_char * n_edited)
-    prompt = int(per_char * n_chars) + output + plan.n_targets * n_asked
-    curve = cost_curve(model, prompt // max(1, plan.n_targets))
-    if curve is None:
-        return Estimate(prompt_tokens=prompt, output_tokens=output, seconds=None)
-    rows = curve.max_rows
-    prefill = prompt / rows * curve.seconds(rows)
-    decode = output / _COPIED * curve.seconds(min(_COPIED, rows))
-    return Estimate(prompt_tokens=prompt, output_tokens=output, seconds=prefill + decode)
+    prompt = int(per_char * n_chars) + len(plan.files) * n_around + plan.n_targets * _NAMING
+    depth = prompt // max(1, len(plan.files))
+    costs = model.costs(depth, exactness) if isinstance(model, Timed) else None
+    plain = model.costs(depth, "fast") if isinstance(model, Timed) else None
+    if costs is None or plain is None:
+        jobs = jobs or _UNKNOWN_JOBS
+        return Estimate(prompt_tokens=prompt, output_tokens=output, jobs=jobs)
+    jobs = jobs or best_jobs(costs)
+    prefill = prompt / costs.max_rows * costs.seconds(costs.max_rows)
+    decode = output / tokens_per_s(costs, jobs)
+    return Estimate(
+        prompt_tokens=prompt,
+        output_tokens=output,
+        jobs=jobs,
+        seconds=(prefill + decode) / n_workers,
+        plain_s=plain.seconds(1),
+    )
 
 
-def cost_curve(model: Model, depth: int) -> Costs | None:
-    """What passes of `model` cost, where that was measured."""
-    return model.costs(depth) if isinstance(model, Timed) else None
+def best_jobs(costs: Costs) -> int:
+    """How many replies at once bring the most tokens a second; the fewest that nearly do."""
+    rates = {n: tokens_per_s(costs, n) for n in range(1, min(_MOST_JOBS, costs.max_rows) + 1)}
+    best = max(rates.values())
+    return next(n for n, rate in rates.items() if rate >= _WORTH * best)
+
+
+def tokens_per_s(costs: Costs, jobs: int) -> float:
+    """The rate at which `jobs` replies at once are written, at the draft length that suits them.
+
+    A pass with k guesses for each brings 1 + p + ... + p^k tokens of each, p being the chance that
+    one more guess is right.
+    """
+    jobs = min(jobs, costs.max_rows)
+    lengths = range(1, costs.max_rows // jobs + 1)
+    gains = ((1 - _RIGHT**rows) / (1 - _RIGHT) for rows in lengths)
+    rates = (gain / costs.seconds(jobs * n) for n, gain in zip(lengths, gains, strict=True))
+    return jobs * max(rates)
 
 
 def _tokens_per_char(plan: Plan, count: Callable[[str], int]) -> float:

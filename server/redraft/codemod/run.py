@@ -1,4 +1,4 @@
-"""A run, top to bottom: read, ask, let the model write, merge, format, write, tell.
+"""A run, top to bottom: read, ask (twice, if need be), merge, format, write, tell.
 
 All targets of a file are edited on the same text and independently of each other, so neither their
 order nor how many replies are written at once can show in the result. A file is done as a whole or
@@ -11,7 +11,8 @@ from typing import Final
 from redraft.codemod.edit import FileEdit
 from redraft.codemod.plan import Plan, PlannedFile
 from redraft.codemod.results import FileResult
-from redraft.codemod.task import Opened, Task, answers, opened
+from redraft.codemod.second import answered
+from redraft.codemod.task import Opened, Task, opened
 from redraft.messages import Model
 
 __all__ = ["run"]
@@ -29,14 +30,14 @@ def run(plan: Plan, model: Model, task: Task) -> Iterator[FileResult]:
         if task.cancelled():
             return
         read = [opened(plan.root, file, model, task) for file in window]
-        asked = [one for file in read if isinstance(file, Opened) for one in file.asked]
-        replied = iter(answers(asked, model, task))
+        asked = [file for file in read if isinstance(file, Opened)]
+        replied = iter(answered(asked, model, task))
         for file in read:
             if isinstance(file, FileResult):
                 yield task.write(file)
                 continue
-            own = [next(replied) for _ in file.asked]
-            result, goes_on = FileEdit(plan.root, file, model, task).result(own)
+            done, answers = next(replied)
+            result, goes_on = FileEdit(plan.root, done, model, task).result(answers)
             if result is not None:
                 yield task.write(result)
             if not goes_on:

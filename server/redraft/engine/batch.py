@@ -7,7 +7,7 @@ it: what was rejected, and texts that ended, keep theirs in the sequence WASTE u
 laid anew.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,10 +30,6 @@ class Text:
     parts: Sequence[Sequence[int]]
     tokens: list[int]
 
-    @property
-    def file(self) -> tuple[int, ...]:
-        return tuple(self.parts[0])
-
 
 class SharedContext:
     """The texts of `context`. Passes are padded to one of `row_counts`; none: as they are."""
@@ -44,6 +40,7 @@ class SharedContext:
         self._row_counts = row_counts
         self._texts: dict[int, Text] = {}
         self._files: dict[tuple[int, ...], int] = {}  # first parts, and the sequence of each
+        self._front: tuple[int, ...] = ()  # the first part that lies before all other cells
         self._used = 0  # cells taken, wasted ones included
         self._pass: dict[int, tuple[int, ...]] = {}
 
@@ -62,27 +59,57 @@ class SharedContext:
         n_sequences = 2 + len(self._texts) + len(self._files) + (1 if known else 2)
         return n_cells <= self.context.n_ctx - self._used and n_sequences <= self.context.n_seq
 
-    def open(self, parts: Sequence[Sequence[int]]) -> tuple[int, int]:
-        """Start a text: its parts are prefilled, but for a first part that was there already.
-
-        Returns the text's number and how many of its tokens were there.
-        """
-        n_known = len(parts[0]) if tuple(parts[0]) in self._files else 0
+    def open(self, parts: Sequence[Sequence[int]]) -> int:
+        """Start a text, to be prefilled next: its number."""
         name = self._unused()
         self._texts[name] = Text(parts, [])
-        self._prefill(name, parts)
-        return name, n_known
+        return name
+
+    def prefill(self, name: int) -> Iterator[int]:
+        """Fill a text's cells with its prompt, in the passes that it would get alone.
+
+        Yields after each pass how many tokens are there; the first yield says how many were there
+        already, a first part that other texts have too. A caller that stops closes the text.
+        """
+        text = self._texts[name]
+        file = tuple(text.parts[0])
+        wanted = [token for part in text.parts for token in part]
+        start, is_front = 0, self.is_empty
+        if file in self._files:
+            start = len(file)
+            self.context.share(self._files[file], name, 0, start)
+        yield start
+        for stop in chunk_ends([len(part) for part in text.parts], self._chunk):
+            if stop <= start:
+                continue
+            rows = wanted[start:stop]
+            self._run(rows, list(range(start, stop)), [name] * len(rows), outputs=False)
+            start = stop
+            if start == len(file):
+                self._files[file] = self._unused()
+                self._front = file if is_front else self._front
+                self.context.share(name, self._files[file], 0, start)
+            yield start
+        text.tokens = wanted
 
     def close(self, name: int) -> None:
         """The text has ended: its number is free again, its cells are not."""
-        text = self._texts.pop(name)
-        self.context.share(name, WASTE, 0, len(text.tokens))
+        del self._texts[name]
+        self.context.share(name, WASTE, 0, -1)
         self.context.remove(name, 0)
 
-    def reset(self) -> None:
-        """Forget all texts and free all cells."""
-        self._clear()
+    def reset(self, keep: Sequence[int] = ()) -> None:
+        """Forget all texts and free all cells; those of the first part `keep` stay if they can."""
         self._texts.clear()
+        if not keep or self._front != tuple(keep):
+            self._clear()
+            return
+        kept = self._files[self._front]
+        for sequence in range(self.context.n_seq):
+            if sequence != kept:
+                self.context.remove(sequence, 0)
+        self._files = {self._front: kept}
+        self._used = len(self._front)
 
     def forward(
         self, texts: Mapping[int, tuple[int, Draft]]
@@ -112,25 +139,13 @@ class SharedContext:
             self.context.share(name, WASTE, len(tokens), -1)
             self.context.remove(name, len(tokens))
 
-    def _prefill(self, name: int, parts: Sequence[Sequence[int]]) -> None:
-        """Fill a text's cells with its prompt, in the passes that it would get alone."""
-        file = tuple(parts[0])
-        wanted = [token for part in parts for token in part]
-        n_file = len(file)
-        ends = chunk_ends([len(part) for part in parts], self._chunk)
-        if file not in self._files:
-            self._files[file] = self._unused()
-            self._feed(self._files[file], wanted, 0, [end for end in ends if end <= n_file])
-        self.context.share(self._files[file], name, 0, n_file)
-        self._feed(name, wanted, n_file, [end for end in ends if end > n_file])
-        self._texts[name].tokens = wanted
-
     def _lay_anew(self) -> None:
         """Free the wasted cells: clear all and compute the cells of the running texts again."""
         self._clear()
         for name, text in self._texts.items():
             tokens, n_prompt = text.tokens, sum(map(len, text.parts))
-            self._prefill(name, text.parts)
+            for _ in self.prefill(name):
+                pass
             for start in range(n_prompt, len(tokens), self.max_rows):
                 rows = tokens[start : start + self.max_rows]
                 positions = range(start, start + len(rows))
@@ -140,13 +155,8 @@ class SharedContext:
     def _clear(self) -> None:
         self.context.clear()
         self._files.clear()
+        self._front = ()
         self._used = 0
-
-    def _feed(self, sequence: int, tokens: list[int], start: int, ends: Sequence[int]) -> None:
-        for stop in ends:
-            positions = list(range(start, stop))
-            self._run(tokens[start:stop], positions, [sequence] * len(positions), outputs=False)
-            start = stop
 
     def _unused(self) -> int:
         taken = {WASTE, PADDING, *self._texts, *self._files.values()}

@@ -70,19 +70,19 @@ class Request:
         return self.options.exactness == "invariant"
 
     def decoding(
-        self, strategies: Strategies, curve: CostCurve | None, *, n_others: int = 0
+        self, strategies: Strategies, curve: CostCurve | None, *, is_shared: bool = False
     ) -> Decoding:
-        """The decoding of the reply, in passes that `n_others` other texts share."""
+        """The decoding of the reply, in passes of its own or shared with other texts."""
         task = Task(
             tokens=self.tokens,
             source=self.source,
             curve=curve,
             route=self.options.route,
             max_tokens=self.max_tokens,
-            n_others=n_others,
+            is_shared=is_shared,
         )
         # A near-tie is decided in a pass of one row, which texts that share passes do not get.
-        guarded = not self.is_invariant and not n_others
+        guarded = not self.is_invariant and not is_shared
         limits = Limits(
             max_tokens=self.max_tokens,
             end_ids=strategies.file.end_ids,

@@ -44,7 +44,7 @@ class Task:
     curve: CostCurve | None  # None for strategies that do not size their drafts
     route: Route
     max_tokens: int  # of the reply
-    n_others: int = 0  # texts that share the passes
+    is_shared: bool = False  # whether other texts are in the passes
 
 
 @dataclass(slots=True)
@@ -75,8 +75,8 @@ class Strategies:
             task.source,
             curve=task.curve,
             vocabulary=Bytes(self.file),
-            n_others=task.n_others,
-            branches=1 if task.n_others else BRANCHES,
+            shared=task.is_shared,
+            branches=1 if task.is_shared else BRANCHES,
         )
         if name == "copy":
             return copy
@@ -99,7 +99,7 @@ class Strategies:
 
     def _auto(self, copy: CopyDrafter, task: Task, curve: CostCurve) -> Auto:
         candidates = [Candidate(name="copy", drafter=copy)]
-        if self.second is not None and not task.n_others:
+        if self.second is not None and not task.is_shared:
             candidates.append(
                 Candidate(
                     name="draft", drafter=self._model(task, curve), guess_s=self.second.seconds
@@ -141,13 +141,17 @@ def class_rows(measurement: Measurement) -> tuple[int, ...]:
 
 
 def class_curve(measurement: Measurement, rows: tuple[int, ...]) -> CostCurve:
-    """The cost of a pass that is padded to the next of `rows`; without rows, as measured."""
-    if not rows:
-        return measurement.curve
+    """The cost of a pass that is padded to the next of `rows`; without rows, as measured.
+
+    Of `rows` those count that were measured: behind more context wide passes may not be worth it.
+    """
     seconds = dict(zip(measurement.rows, measurement.seconds, strict=True))
+    known = [k for k in rows if k in seconds]
+    if not known:
+        return measurement.curve
     times: dict[int, float] = {}
     first = 1
-    for last in rows:
+    for last in known:
         times[first] = times[last] = seconds[last]
         first = last + 1
     return CostCurve.of(times)

@@ -1,22 +1,28 @@
 """Several requests at once: who joins a shared pass, when, and what each of them cost."""
 
+import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import TypeAlias
 
 from redraft.engine.batch import SharedContext
-from redraft.engine.native import ModelFile
 from redraft.engine.output import Output, Report
-from redraft.engine.request import Request
+from redraft.engine.request import Request, Watch
+from redraft.engine.strategies import Strategies
+from redraft.errors import EngineError
 from redraft.messages import Completion, Finish
-from redraft_lookup import Decoding, decode_many
+from redraft_lookup import BadLogitsError, CostCurve, Decoding, Share, Step, decode_many
 
 __all__ = ["Job", "run_together"]
 
 ROWS_PER_TOKEN = 3  # cells that a token of a reply takes, rejected drafts and padding included
 
+Ended: TypeAlias = tuple[int, Completion]
 
-@dataclass(slots=True, kw_only=True)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
     """One request, its decoding, and what it has brought so far."""
 
@@ -26,76 +32,137 @@ class Job:
     output: Output
     report: Report
 
+    @classmethod
+    def of(
+        cls,
+        number: int,
+        request: Request,
+        stop: Sequence[str],
+        strategies: Strategies,
+        curve: CostCurve,
+    ) -> "Job":
+        """The job of `request`, whose reply ends before one of `stop`."""
+        return cls(
+            number=number,
+            request=request,
+            decoding=partial(request.decoding, strategies, curve, is_shared=True),
+            output=Output(strategies.file, stop),
+            report=Report(n_prompt=len(request.tokens), expected=request.max_tokens),
+        )
+
     @property
     def n_cells(self) -> int:
         """What it may take of a shared context."""
-        return len(self.request.tokens) + ROWS_PER_TOKEN * self.request.max_tokens
+        return len(self.request.tokens) + self.n_written
+
+    @property
+    def n_written(self) -> int:
+        """Of those, what its reply may take."""
+        return ROWS_PER_TOKEN * self.request.max_tokens
 
 
 def run_together(
     shared: SharedContext,
     jobs: Sequence[Job],
+    share: Share,
     *,
     n_together: int,
-    pieces: ModelFile,
-    ended: Callable[[], Finish | None],
-) -> Iterator[tuple[int, Completion]]:
+    cancelled: Callable[[], bool],
+) -> Iterator[Ended]:
     """Decode `jobs`, up to `n_together` at a time; yields (number, completion) as they end.
 
-    When the context is full the running ones are finished first, and it starts anew. `ended` is
-    asked between passes; once it names an ending, every job that still runs or waits ends so.
+    When the context is full the running ones are finished first, and it starts anew. A job's time
+    limit counts from its own start. `cancelled` is asked between passes; it ends all that run or
+    wait. Raises EngineError when the library fails or the model's logits are no numbers.
     """
-    waiting = deque(jobs)
-    running: dict[int, Job] = {}
-    decodings: dict[int, Decoding] = {}
-    while waiting or running:
-        _join(shared, waiting, running, decodings, n_together)
-        for steps in decode_many(shared, decodings):
-            for text, step in steps.items():
-                job = running[text]
-                job.output.extend(step.tokens)
-                job.report.decoded(step, pieces)
-                finish = "stop" if job.output.stopped else step.finish or ended()
-                if finish:
-                    decodings.pop(text, None)
-                    shared.close(text)
-                    del running[text]
-                    yield job.number, _completion(job, finish)
-            _join(shared, waiting, running, decodings, n_together)
-        stop = ended()
-        while stop and waiting:
-            job = waiting.popleft()
-            yield job.number, _completion(job, stop)
-        shared.reset()
+    run = _Run(shared, jobs, share, n_together=n_together, cancelled=cancelled)
+    try:
+        yield from run.all()
+    except BadLogitsError as error:
+        raise EngineError(f"the model gave no usable answer: {error}") from error
 
 
-def _join(
-    shared: SharedContext,
-    waiting: deque[Job],
-    running: dict[int, Job],
-    decodings: dict[int, Decoding],
-    n_together: int,
-) -> None:
-    """Start waiting jobs while there is room; an empty context takes one in any case."""
-    while waiting and len(running) < n_together:
-        job = waiting[0]
-        reserved = sum(ROWS_PER_TOKEN * one.request.max_tokens for one in running.values())
-        n_cells = reserved + ROWS_PER_TOKEN * job.request.max_tokens
-        if not shared.is_empty and not shared.has_room(job.request.parts, n_cells):
-            return
-        waiting.popleft()
-        text, n_known = shared.open(job.request.parts)
-        job.report.prefilled(n_known, 0.0)
-        job.report.start()
-        running[text] = job
-        decodings[text] = job.decoding()
+class _Run:
+    def __init__(
+        self,
+        shared: SharedContext,
+        jobs: Sequence[Job],
+        share: Share,
+        *,
+        n_together: int,
+        cancelled: Callable[[], bool],
+    ) -> None:
+        self._shared = shared
+        self._waiting = deque(jobs)
+        self._share = share
+        self._n_together = n_together
+        self._cancelled = cancelled
+        # All by the number of the text in the shared context.
+        self._running: dict[int, Job] = {}
+        self._watches: dict[int, Watch] = {}
+        self._decodings: dict[int, Decoding] = {}
+
+    def all(self) -> Iterator[Ended]:
+        while self._waiting or self._running:
+            yield from self._join()
+            for steps in decode_many(self._shared, self._decodings, self._share):
+                yield from self._take_in(steps)
+                yield from self._join()
+            self._shared.reset(keep=self._waiting[0].request.file if self._waiting else ())
+
+    def _join(self) -> Iterator[Ended]:
+        """Start waiting jobs while there is room; an empty context takes one in any case."""
+        while self._waiting and len(self._running) < self._n_together:
+            job = self._waiting[0]
+            n_cells = job.n_written + sum(one.n_written for one in self._running.values())
+            is_full = not self._shared.has_room(job.request.parts, n_cells)
+            if is_full and not self._shared.is_empty:
+                break
+            self._waiting.popleft()
+            yield from self._start(job)
+            for other in self._running.values():
+                other.report.start()  # this prefill is no time of theirs
+        if self._cancelled():
+            for text in tuple(self._running):
+                yield self._end(text, "cancelled")
+
+    def _start(self, job: Job) -> Iterator[Ended]:
+        """Prefill a job; yields it where that is as far as it gets."""
+        watch = Watch(job.request.options.timeout_s, self._cancelled)
+        start = time.perf_counter()
+        text = self._shared.open(job.request.parts)
+        for done in self._shared.prefill(text):
+            job.report.prefilled(done, time.perf_counter() - start)
+            if finish := watch.ended():
+                self._shared.close(text)
+                yield _ended(job, finish)
+                return
+        self._running[text], self._watches[text] = job, watch
+        self._decodings[text] = job.decoding()
+
+    def _take_in(self, steps: Mapping[int, Step]) -> Iterator[Ended]:
+        for text, step in steps.items():
+            job = self._running[text]
+            job.output.extend(step.tokens)
+            job.report.decoded(step, self._shared.context.model)
+            finish: Finish | None = "stop" if job.output.stopped else step.finish
+            finish = finish or self._watches[text].ended()
+            if finish:
+                yield self._end(text, finish)
+
+    def _end(self, text: int, finish: Finish) -> Ended:
+        self._decodings.pop(text, None)
+        self._shared.close(text)
+        del self._watches[text]
+        return _ended(self._running.pop(text), finish)
 
 
-def _completion(job: Job, finish: Finish) -> Completion:
+def _ended(job: Job, finish: Finish) -> Ended:
     job.output.finish()
-    return Completion(
+    completion = Completion(
         text=job.output.text,
         finish=finish,
         stats=job.report.stats(job.output.n_tokens),
         passes=tuple(job.report.passes),
     )
+    return job.number, completion

@@ -18,6 +18,8 @@ from pathlib import Path
 
 from tests.redraft.codemod.scripted_cli import run
 
+from redraft import engine  # noqa: F401 - loads the native library once, before the forks
+
 N_FILES = 4
 BEFORE = {
     f"f{n}.py": f"def old_{n}a():\n    return 'é'\n\n\ndef old_{n}b():\r\n    return old\n".encode()

@@ -15,8 +15,8 @@ REPLY = Completion(
 )
 
 
-def cache(folder: Path, model: str = "m", **options) -> Cache:
-    return Cache(folder, model, DecodeOptions(**options))
+def cache(folder: Path, model: str = "m", build: str = "b", **options) -> Cache:
+    return Cache(folder, model, DecodeOptions(**options), build=build)
 
 
 def test_a_reply_is_kept(tmp_path: Path):
@@ -44,6 +44,7 @@ def test_another_prompt_is_another_reply(tmp_path: Path, prompt: Prompt):
 def test_another_model_or_parameter_is_another_reply(tmp_path: Path):
     cache(tmp_path).put(ASKED, REPLY)
     assert cache(tmp_path, "m2").get(ASKED) is None
+    assert cache(tmp_path, build="b2").get(ASKED) is None
     assert cache(tmp_path, temperature=0.5).get(ASKED) is None
     assert cache(tmp_path, exactness="invariant").get(ASKED) is None
     assert cache(tmp_path).get(replace(ASKED, max_tokens=8)) is None

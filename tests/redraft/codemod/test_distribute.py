@@ -5,7 +5,7 @@ import re
 import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +13,7 @@ from tests.redraft.codemod import on_ray
 from tests.redraft.codemod.conftest import contents
 
 from redraft.cli import codemod_run, options
+from redraft.codemod import distribute
 
 # Read when ray is imported: it then listens on the loopback address only.
 os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
@@ -22,20 +23,20 @@ ROOT = Path(__file__).parents[3]
 N_FILES = 20
 
 
-@pytest.fixture
-def log(tmp_path_factory, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where the workers say what they were asked; they find everything a test can import."""
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """What workers inherit: where they say what they were asked, and all a test can import."""
     path = tmp_path_factory.mktemp("log") / "asked"
-    path.touch()
-    monkeypatch.setenv(on_ray.LOG, str(path))
-    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
-    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), *filter(None, sys.path)]))
-    return path
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(on_ray.LOG, str(path))
+        patch.setenv("RAY_AUTH_MODE", "disabled")
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        patch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), *filter(None, sys.path)]))
+        yield path
 
 
-@pytest.fixture
-def cluster(log: Path):
+@pytest.fixture(scope="module")
+def cluster(environment: Path):
     from ray.cluster_utils import Cluster
 
     made = Cluster()
@@ -49,6 +50,13 @@ def cluster(log: Path):
     made.wait_for_nodes()
     yield made
     made.shutdown()
+
+
+@pytest.fixture
+def log(environment: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv(on_ray.LOG, str(environment))  # for a cluster that the test itself starts
+    environment.write_text("")
+    return environment
 
 
 @pytest.fixture
@@ -67,6 +75,8 @@ def distributed(run_cli, tree: Path, log: Path, monkeypatch: pytest.MonkeyPatch)
     def run(address: str, *args: str, meddle: Callable[[], None] = lambda: None):
         monkeypatch.setattr(options, "open_model", on_ray.open_model)
         monkeypatch.setattr(codemod_run, "model_sha256", on_ray.identify)
+        monkeypatch.setattr(codemod_run, "model_size", lambda _: 1)
+        monkeypatch.setattr(codemod_run, "_BESIDE_MODEL", 1)
         thread = threading.Thread(target=meddle, daemon=True)
         thread.start()
         ran = run_cli(
@@ -91,6 +101,24 @@ def wait_until_both_work(log: Path) -> list[int]:
 def assert_renamed(tree: Path) -> None:
     assert len(contents(tree)) == N_FILES
     assert not re.search("old", "".join(path.read_text() for path in tree.iterdir()))
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        pytest.param("127.0.0.1:1", "no cluster answers: ", id="nobody listens"),
+        pytest.param("nowhere", "it takes auto, local or HOST:PORT", id="no address"),
+        pytest.param("auto", "no cluster answers: ", id="none is running"),
+    ],
+)
+def test_where_no_cluster_answers_nothing_is_done(distributed, tree: Path, address, said):
+    before = contents(tree)
+    ran = distributed(address)
+    assert ran.code == 2
+    assert f"redraft: error: --ray {address}: " in ran.err
+    assert said in ran.err
+    assert ran.err.count("error") == 1
+    assert contents(tree) == before
 
 
 def test_a_worker_may_be_killed_in_the_middle(cluster, distributed, tree: Path, log: Path):
@@ -121,24 +149,23 @@ def test_a_node_with_another_model_is_refused(
     assert contents(tree) == before
 
 
+def test_a_cluster_can_be_started_for_the_run_with_a_worker_for_every_so_many_cpus(
+    distributed, tree: Path, log: Path
+):
+    assert distributed("local", "--threads", "1").code == 0
+    assert_renamed(tree)
+    assert len({pid for pid, _ in asked(log)}) > 1 or os.cpu_count() == 1
+
+
 @pytest.mark.parametrize(
-    ("address", "said"),
+    ("has", "n_cpus", "n_workers"),
     [
-        pytest.param("127.0.0.1:1", "no cluster answers: ", id="nobody listens"),
-        pytest.param("nowhere", "it takes auto, local or HOST:PORT", id="no address"),
-        pytest.param("auto", "no cluster answers: ", id="none is running"),
+        pytest.param({"CPU": 16.0, "memory": 64e9}, None, 1, id="one, where nobody says how many"),
+        pytest.param({"CPU": 16.0, "memory": 64e9}, 4, 4, id="one for so many CPUs"),
+        pytest.param({"CPU": 16.0, "memory": 10e9}, 4, 2, id="as memory allows"),
+        pytest.param({"CPU": 2.0, "memory": 1e9}, 4, 1, id="one in any case"),
+        pytest.param({"CPU": 2.0}, 1, 1, id="one, where memory is not known"),
     ],
 )
-def test_where_no_cluster_answers_nothing_is_done(distributed, tree: Path, address, said):
-    before = contents(tree)
-    ran = distributed(address)
-    assert ran.code == 2
-    assert f"redraft: error: --ray {address}: " in ran.err
-    assert said in ran.err
-    assert ran.err.count("error") == 1
-    assert contents(tree) == before
-
-
-def test_a_cluster_can_be_started_for_the_run(distributed, tree: Path):
-    assert distributed("local").code == 0
-    assert_renamed(tree)
+def test_a_node_gets_as_many_workers_as_fit(has, n_cpus, n_workers):
+    assert distribute._n_workers({"Resources": has}, n_cpus, 5_000_000_000) == n_workers

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import re
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -218,11 +219,12 @@ def small_disk(size: str) -> Iterator[Path]:
             subprocess.run(["umount", name], check=True)
 
 
-def fill(disk: Path) -> None:
-    """Take the last byte."""
+def fill(disk: Path, *, leave: int = 0) -> None:
+    """Take all but `leave` bytes."""
     with contextlib.suppress(OSError), (disk / "filler").open("wb", buffering=0) as file:
         while True:
             file.write(b"\0" * 512)
+    os.truncate(disk / "filler", max(0, (disk / "filler").stat().st_size - leave))
 
 
 def test_a_full_disk_behind_the_code_loses_nothing(codemod, monkeypatch: pytest.MonkeyPatch):
@@ -268,6 +270,37 @@ def test_a_full_disk_behind_the_journal_ends_the_run_before_the_file_is_touched(
         assert codemod("undo", run).code == 0
         assert (repo / "shop.py").read_text() == FILES["shop.py"]
         assert (repo / "tail59.py").read_text() == CODE * 3
+
+
+def test_whichever_write_finds_the_disk_full_no_file_is_half_written(
+    codemod, monkeypatch: pytest.MonkeyPatch
+):
+    """Code, journal and cache share a disk on which ever more is free when a run begins."""
+    with small_disk("512k") as disk:
+        for name in ("STATE", "CACHE"):
+            monkeypatch.setenv(f"XDG_{name}_HOME", str(disk / name))
+        code = disk / "code"
+        code.mkdir()
+        monkeypatch.chdir(code)
+        texts = [f"def old():\n    return '{n * 900 * 'x'}'\n" for n in range(1, 7)]
+        endings = set()
+        for n_pages in range(40):
+            for n, text in enumerate(texts):
+                (code / f"f{n}.py").write_text(text)
+            fill(disk, leave=4096 * n_pages)
+            # A reply of its own each time, so that the cache has something to write.
+            order = (f"rename old {n_pages}", ".", "--write", "--jobs", "1")
+            endings.add(codemod(*order).code)
+            for n, text in enumerate(texts):
+                assert (code / f"f{n}.py").read_text() in (text, text.replace("old", "new"))
+            assert len(list(code.iterdir())) == len(texts)
+            (disk / "filler").unlink()
+            assert codemod(*order, "--resume").code == 0
+            for n, text in enumerate(texts):
+                assert (code / f"f{n}.py").read_text() == text.replace("old", "new")
+            for name in ("STATE", "CACHE"):
+                shutil.rmtree(disk / name, ignore_errors=True)
+        assert endings == {0, 2}
 
 
 def test_edits_that_only_break_the_parse_together_are_refused_together(repo: Path, codemod):

@@ -59,3 +59,36 @@ def test_write_and_undo(tree: Path, codemod, small_model: Engine):
         assert parse_errors((tree / name).read_text(), language) <= parse_errors(before, language)
     assert codemod("undo", totals["run"]).code == 0
     assert {path.name: path.read_text() for path in tree.iterdir()} == FILES
+
+
+FUNCTION = """\
+def {verb}_{noun}(connection, {noun}_id, limit={n}):
+    row = connection.execute("select * from {noun} where id = ?", ({noun}_id,))
+    if row is None:
+        raise LookupError(f"there is no {noun} {{{noun}_id}}")
+    values = [value for value in row if value is not None]
+    return {verb}(values[:limit], kind="{noun}")
+
+
+"""
+NOUNS = ("order", "customer", "invoice", "parcel", "payment", "refund")
+THIRTY = "import log\n\n\n" + "".join(
+    FUNCTION.format(verb=verb, noun=noun, n=n)
+    for n, verb in enumerate(("load", "store", "check", "merge", "print"), 3)
+    for noun in NOUNS
+)
+
+
+def test_thirty_targets_of_a_file_cost_little_more_prefill_than_one(
+    tmp_path: Path, codemod, small_model: Engine, monkeypatch: pytest.MonkeyPatch
+):
+    """What is asked of each costs a few tokens beside the file, which is read once."""
+    (tmp_path / "store.py").write_text(THIRTY)
+    monkeypatch.chdir(tmp_path)
+    args = ("--max-tokens", "1", "--jobs", "4", "--exactness", "fast", "--jsonl")
+    ran = codemod("Add type hints.", "store.py", *args, model=small_model)
+    (file, _) = map(json.loads, ran.out.splitlines())
+    stats = [target["stats"] for target in file["targets"]]
+    prefilled = [one["prompt_tokens"] - one["reused_tokens"] for one in stats]
+    assert len(prefilled) == 30
+    assert sum(prefilled) <= 1.25 * max(prefilled)

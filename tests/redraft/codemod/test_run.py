@@ -118,12 +118,31 @@ def test_targets_of_one_file_share_its_part_of_the_prompt(repo: Path, codemod):
     assert len({prompt.request for prompt in model.asked}) == 3
 
 
+@pytest.mark.parametrize(
+    ("args", "setting", "expected"),
+    [
+        pytest.param([], "", "invariant", id="nobody says anything"),
+        pytest.param([], "exactness = 'fast'", "fast", id="the settings do"),
+        pytest.param(["--exactness", "fast"], "exactness = 'invariant'", "fast", id="the flag"),
+    ],
+)
+def test_how_exact_decoding_is_can_be_set(repo: Path, codemod, args, setting, expected):
+    (repo / "redraft.toml").write_text(setting)
+
+    class Noting(Editing):
+        def complete(self, prompt, options, **kwargs):
+            assert options.exactness == expected
+            return super().complete(prompt, options, **kwargs)
+
+    assert codemod("rename old", ".", "--jobs", "1", *args, model=Noting()).code == 0
+
+
 def test_known_replies_are_not_asked_for_again(repo: Path, codemod):
     first, again, edited = Together(), Together(), Together()
     out = codemod("rename old", ".", model=first).out
     ran = codemod("rename old", ".", "--jobs", "1", model=again)
     assert (ran.out, again.asked) == (out, [])
-    assert "tokens" not in ran.err.split("write\n")[1]
+    assert "redraft: tokens" not in ran.err
     (repo / "shop.py").write_text(SHOP + "\n")
     codemod("rename old", ".", model=edited)
     assert len(edited.asked) == 3
@@ -161,6 +180,33 @@ def test_a_refusal_is_a_failure_and_the_rest_is_done(repo: Path, codemod):
     assert re.search(r"failed: shop.py:6 Cart.old_sum: the edited file would no longer", ran.err)
     changed = RENAMED | {"shop.py": SHOP.replace("old_total", "new_total")}
     assert contents(repo) == as_bytes(changed)
+
+
+class Confused(Together):
+    """Writes a target well only where it sees it; one that is merely named it breaks."""
+
+    def complete(self, prompt, *args, **kwargs):
+        is_shown = any(piece.text == prompt.source for piece in prompt.request)
+        self.rule = (lambda s: s.replace("old", "new")) if is_shown else refusing
+        return super().complete(prompt, *args, **kwargs)
+
+
+@pytest.mark.parametrize("jobs", ["1", "4"])
+def test_a_part_whose_reply_is_refused_is_shown_and_asked_about_once_more(
+    repo: Path, codemod, jobs: str
+):
+    model = Confused()
+    ran = codemod("rename old", ".", "--write", "--jsonl", "--jobs", jobs, model=model)
+    assert ran.code == 0
+    assert contents(repo) == as_bytes(RENAMED)
+    assert len(model.asked) == 6 + 2
+    shop = json.loads(ran.out.splitlines()[2])
+    once, twice = (target["stats"]["prompt_tokens"] for target in shop["targets"][:2])
+    assert twice > 1.5 * once
+    again = Confused()
+    codemod("undo", json.loads(ran.out.splitlines()[-1])["run"])
+    assert codemod("rename old", ".", "--jobs", jobs, model=again).code == 0
+    assert again.asked == [], "both tries are known"
 
 
 def test_sarif_tells_refusals_with_their_place(repo: Path, codemod):
@@ -235,10 +281,11 @@ def test_a_plan_asks_nobody(repo: Path, codemod):
     assert ran.out == (
         "lib/tools.py  helper free\nlib/web.js  oldName\nshop.py  old_total Cart.old_sum Cart.show\n"
     )
-    assert "plan     6 targets in 3 files\n" in ran.err
+    assert "plan     6 targets in 3 files; about " in ran.err
     said = json.loads(codemod("rename old", ".", "--plan", "--json").out)
     assert [file["path"] for file in said["files"]] == ["lib/tools.py", "lib/web.js", "shop.py"]
     assert said["skipped"][0]["path"] == "link.py"
+    assert said["estimate"]["output_tokens"] > 0
     assert model.asked == []
 
 
@@ -250,7 +297,7 @@ def test_a_recipe_brings_instruction_and_places_and_flags_stand_above_it(repo: P
     model = Together()
     assert codemod("--recipe", "r.toml", model=model).code == 0
     assert len(model.asked) == 2
-    asked = "".join(piece.text for piece in model.asked[0].request)
+    asked = "".join(piece.text for piece in model.asked[0].file)
     assert "rename old\n\nFor example, this:\n```\nold()\n```\nbecomes this:\n```\nnew()" in asked
     again = Together()
     codemod("--recipe", "r.toml", ".", "--select", "old_*", model=again)
@@ -336,8 +383,9 @@ def test_each_edit_can_be_asked_about(repo: Path, codemod, answers, renamed):
 def test_another_instruction_reaches_the_model(repo: Path, codemod):
     model = Together()
     codemod("rename old", "lib", "--interactive", stdin=b"e\nuse new words\ny\nq\n", model=model)
-    assert "use new words" in "".join(piece.text for piece in model.asked[2].request)
-    assert "rename old" not in "".join(piece.text for piece in model.asked[2].request)
+    again = "".join(piece.text for piece in (*model.asked[2].file, *model.asked[2].request))
+    assert "use new words" in again
+    assert "rename old" not in again
 
 
 ERRORS = [
@@ -354,6 +402,7 @@ ERRORS = [
     pytest.param(["x", ".", "--verify-with", "true"], "--verify-with goes with", id="verify what"),
     pytest.param(["x", ".", "--format-with", "no-such-program"], "there is no such program"),
     pytest.param(["x", ".", "--format-with", "'"], "No closing quotation", id="quotes"),
+    pytest.param(["x", ".", "--report", "no/a.html"], "there is no folder", id="report where"),
     pytest.param(["--recipe", "no.toml"], "cannot read the recipe", id="missing recipe"),
     pytest.param(["--recipe", "r.toml"], "unknown key 'instruktion'", id="recipe key"),
     pytest.param(["--recipe", "r.toml", "--action", "x"], "give only one", id="two sources"),
