@@ -1,0 +1,225 @@
+--- What an edit is about: a place in a buffer that moves with its text, held by one extmark.
+--- The only module that knows how Neovim and the protocol count columns.
+
+local ns = vim.api.nvim_create_namespace("redraft.target")
+
+---@class redraft.Target
+---@field buf integer
+---@field scope? redraft.Scope
+---@field private mark integer
+local Target = {}
+Target.__index = Target
+
+local M = {}
+
+---@class redraft.Place a start and an exclusive end; rows and byte columns, from 0
+---@field [1] integer
+---@field [2] integer
+---@field [3] integer
+---@field [4] integer
+
+---@param buf integer
+---@param scope? redraft.Scope
+---@param place redraft.Place
+---@return redraft.Target
+local function new(buf, scope, place)
+  local self = setmetatable({ buf = buf, scope = scope }, Target)
+  self.mark = vim.api.nvim_buf_set_extmark(buf, ns, place[1], place[2], {
+    end_row = place[3],
+    end_col = place[4],
+    end_right_gravity = false,
+  })
+  return self
+end
+
+--- The place now; nil where the buffer is gone.
+---@return redraft.Place?
+function Target:place()
+  if not vim.api.nvim_buf_is_loaded(self.buf) then
+    return nil
+  end
+  local found = vim.api.nvim_buf_get_extmark_by_id(self.buf, ns, self.mark, { details = true })
+  return found[1] and { found[1], found[2], found[3].end_row, found[3].end_col }
+end
+
+--- Show some words behind the target's first line; nil takes them away.
+---@param text? string
+---@param group? string highlight group
+function Target:show(text, group)
+  local place = self:place()
+  if place then
+    vim.api.nvim_buf_set_extmark(self.buf, ns, place[1], place[2], {
+      id = self.mark,
+      end_row = place[3],
+      end_col = place[4],
+      end_right_gravity = false,
+      virt_text = text and { { "  " .. text, group or "RedraftProgress" } } or nil,
+      hl_mode = "combine",
+    })
+  end
+end
+
+--- The range as the protocol counts; nil where the buffer is gone.
+---@param encoding string
+---@return lsp.Range?
+function Target:range(encoding)
+  local place = self:place()
+  if not place then
+    return nil
+  end
+  local function position(row, column)
+    local line = vim.api.nvim_buf_get_lines(self.buf, row, row + 1, false)[1] or ""
+    return { line = row, character = vim.str_utfindex(line, encoding, column, false) }
+  end
+  return {
+    start = position(place[1], place[2]),
+    ["end"] = position(place[3], place[4]),
+  }
+end
+
+function Target:release()
+  if vim.api.nvim_buf_is_valid(self.buf) then
+    vim.api.nvim_buf_del_extmark(self.buf, ns, self.mark)
+  end
+end
+
+--- The function around a window's cursor, or with the scope `file` the whole file.
+---@param win integer
+---@param scope? redraft.Scope
+---@return redraft.Target
+function M.at_cursor(win, scope)
+  local row, column = unpack(vim.api.nvim_win_get_cursor(win))
+  local buf = vim.api.nvim_win_get_buf(win)
+  local line = vim.api.nvim_buf_get_lines(buf, row - 1, row, false)[1] or ""
+  column = math.min(column, #line)
+  return new(buf, scope or "function", { row - 1, column, row - 1, column })
+end
+
+--- The byte column behind the character at `column`, from 0.
+---@param line string
+---@param column integer
+local function behind(line, column)
+  if column >= #line then
+    return #line
+  end
+  return column + 1 + vim.str_utf_end(line, column + 1)
+end
+
+--- Exactly what is selected from `from` to `to`, rows and byte columns from 0, both inclusive.
+--- Whole lines come without the last one's ending: an edit of lines joins no lines.
+---@param buf integer
+---@param kind string "v", "V" or CTRL-V
+---@param from integer[]
+---@param to integer[]
+---@return redraft.Target?, string? problem
+function M.selected(buf, kind, from, to)
+  if to[1] < from[1] or (to[1] == from[1] and to[2] < from[2]) then
+    from, to = to, from
+  end
+  if kind == "\22" and from[1] ~= to[1] then
+    return nil, "a block of several lines is no range of text: select characters (v) or lines (V)"
+  end
+  local last = vim.api.nvim_buf_get_lines(buf, to[1], to[1] + 1, false)[1] or ""
+  if kind == "V" then
+    return new(buf, "selection", { from[1], 0, to[1], #last })
+  end
+  local stop = vim.o.selection == "exclusive" and math.min(to[2], #last) or behind(last, to[2])
+  local first = vim.api.nvim_buf_get_lines(buf, from[1], from[1] + 1, false)[1] or ""
+  local start = math.min(from[2], #first)
+  if from[1] == to[1] and stop <= start then
+    return nil, "nothing is selected"
+  end
+  return new(buf, "selection", { from[1], start, to[1], stop })
+end
+
+---@return boolean
+function M.is_visual_mode()
+  return vim.list_contains({ "v", "V", "\22" }, vim.fn.mode())
+end
+
+--- Back to Normal mode, as after any command on a selection.
+function M.end_visual_mode()
+  if M.is_visual_mode() then
+    vim.cmd.normal({ "\27", bang = true })
+  end
+end
+
+--- What Visual mode has selected now; ends it.
+---@return redraft.Target?, string? problem
+function M.visual()
+  local kind, from, to = vim.fn.mode(), vim.fn.getpos("v"), vim.fn.getpos(".")
+  M.end_visual_mode()
+  return M.selected(
+    vim.api.nvim_get_current_buf(),
+    kind,
+    { from[2] - 1, from[3] - 1 },
+    { to[2] - 1, to[3] - 1 }
+  )
+end
+
+--- What lies between two marks of the current buffer, such as "<" and ">".
+---@param kind string as for `selected`
+---@param from string
+---@param to string
+---@return redraft.Target?, string? problem
+function M.between(kind, from, to)
+  local buf = vim.api.nvim_get_current_buf()
+  local start, stop = vim.api.nvim_buf_get_mark(buf, from), vim.api.nvim_buf_get_mark(buf, to)
+  return M.selected(buf, kind, { start[1] - 1, start[2] }, { stop[1] - 1, stop[2] })
+end
+
+--- What a command's lines mean: the selection, where they are its lines, else the lines.
+---@param line1 integer from 1
+---@param line2 integer
+---@return redraft.Target?, string? problem
+function M.lines(line1, line2)
+  if vim.fn.line("'<") == line1 and vim.fn.line("'>") == line2 then
+    return M.between(vim.fn.visualmode(), "<", ">")
+  end
+  return M.selected(vim.api.nvim_get_current_buf(), "V", { line1 - 1, 0 }, { line2 - 1, 0 })
+end
+
+--- What the protocol's range means; a place outside the buffer is moved to its nearest end.
+---@param buf integer
+---@param scope? redraft.Scope
+---@param range lsp.Range
+---@param encoding string
+---@return redraft.Target
+function M.of(buf, scope, range, encoding)
+  local count = vim.api.nvim_buf_line_count(buf)
+  local function place(position)
+    local row = math.min(position.line, count - 1)
+    local line = vim.api.nvim_buf_get_lines(buf, row, row + 1, false)[1] or ""
+    if position.line > row then
+      return row, #line
+    end
+    return row, vim.str_byteindex(line, encoding, position.character, false)
+  end
+  local row1, column1 = place(range.start)
+  local row2, column2 = place(range["end"])
+  return new(buf, scope, { row1, column1, row2, column2 })
+end
+
+--- Why a buffer cannot be edited through the protocol; nil where it can.
+---@param buf integer
+---@return string?
+function M.problem(buf)
+  local name = vim.api.nvim_buf_get_name(buf)
+  if not vim.bo[buf].modifiable then
+    return "this buffer cannot be changed ('modifiable' is off)"
+  elseif not vim.list_contains({ "", "acwrite" }, vim.bo[buf].buftype) then
+    return ("this buffer holds no file ('buftype' is %s)"):format(vim.bo[buf].buftype)
+  elseif name == "" then
+    return "this buffer has no name, which the server needs: name it with :file NAME"
+  end
+  -- Neovim counts lines by line feeds, the protocol by carriage returns too: every place below
+  -- would be a wrong one.
+  for row, line in ipairs(vim.api.nvim_buf_get_lines(buf, 0, -1, false)) do
+    if line:find("\r.") then
+      return ("line %d holds a carriage return, which ends a line for the server only"):format(row)
+    end
+  end
+  return nil
+end
+
+return M

@@ -1,0 +1,320 @@
+"""Editing in a real Neovim: ask, look, accept, undo. The files' bytes are what counts."""
+
+from typing import Any
+
+import pytest
+from tests.editors.nvim.conftest import Vim
+from tests.redraft.lsp.conftest import SHOP, script
+
+RENAME = script(sub=["amount", "result"])
+NEW = SHOP.replace("amount", "result")
+
+
+def test_the_function_at_the_cursor_is_edited_and_one_undo_takes_it_back(vim: Vim) -> None:
+    path = vim.open(SHOP)
+    vim.go_to("item.price")
+    vim.previewed(RENAME)
+    assert vim.bytes(path) == SHOP.encode()  # only shown so far
+    vim.keys("a")
+    vim.hears("3 changes")
+    assert vim.bytes(path) == NEW.encode()
+    vim.keys("u")
+    vim.until("vim.fn.search('amount', 'n') > 0")
+    assert vim.bytes(path) == SHOP.encode()
+    assert not vim.lua("return vim.bo.modified")
+
+
+def test_the_preview_is_a_diff_in_a_tab_page_that_says_its_keys(vim: Vim) -> None:
+    vim.open(SHOP)
+    vim.go_to("item.price")
+    vim.previewed(RENAME)
+    windows = vim.lua(
+        "return vim.tbl_map(function(w) return { vim.wo[w].diff, vim.wo[w].winbar,"
+        " vim.api.nvim_buf_get_lines(vim.api.nvim_win_get_buf(w), 4, 5, false)[1] }"
+        " end, vim.api.nvim_tabpage_list_wins(0))"
+    )
+    (left, right) = windows
+    assert left == [True, " %t", "    amount = 0"]
+    assert right[0] is True
+    assert right[2] == "    result = 0"
+    for part in ("a accept", "q reject", "r retry", "redraft: "):
+        assert part in right[1]
+    assert not vim.lua("return vim.bo.modifiable")
+
+
+@pytest.mark.parametrize(
+    "leave", ["q", ":q<CR>", ":tabclose<CR>", "<C-w>h:q<CR>", ":Redraft reject<CR>"]
+)
+def test_a_preview_that_is_left_changes_nothing(vim: Vim, leave: str) -> None:
+    path = vim.open(SHOP)
+    vim.go_to("item.price")
+    vim.lua("vim.wo.foldmethod = 'manual'")
+    vim.previewed(RENAME)
+    vim.keys(leave)
+    vim.until("#vim.api.nvim_list_tabpages() == 1 and #vim.api.nvim_list_wins() == 1")
+    assert vim.bytes(path) == SHOP.encode()
+    assert vim.lua("return vim.api.nvim_buf_get_name(0)") == str(path)
+    assert vim.lua("return { vim.wo.diff, vim.wo.foldmethod, vim.wo.scrollbind }") == [
+        False,
+        "manual",
+        False,
+    ]
+    # Nor is the next window of the buffer a diff.
+    vim.nvim.command("new | buffer #")
+    assert not vim.lua("return vim.wo.diff or vim.wo.scrollbind or vim.wo.winbar ~= ''")
+    vim.nvim.command("Redraft accept")
+    vim.hears("no edit is shown")
+
+
+def test_a_unified_diff_in_a_floating_window(vim: Vim) -> None:
+    vim.lua("vim.g.redraft = { preview = 'float', keys = { accept = '<CR>', reject = false } }")
+    path = vim.open(SHOP)
+    vim.go_to("item.price")
+    vim.previewed(RENAME)
+    lines = vim.screen().split("\n")
+    assert lines[0] == "@@ -2,10 +2,10 @@"
+    assert "-    amount = 0" in lines
+    assert "+    result = 0" in lines
+    config = vim.lua("return vim.api.nvim_win_get_config(0)")
+    assert config["footer"][0][0] == " <CR> accept  r retry "
+    vim.keys("<CR>")
+    vim.hears("changes")
+    assert vim.bytes(path) == NEW.encode()
+
+
+def test_without_a_preview_the_edit_is_applied_at_once(vim: Vim) -> None:
+    vim.lua("vim.g.redraft = { preview = 'none' }")
+    path = vim.open(SHOP)
+    vim.go_to("item.price")
+    vim.nvim.command(f"Redraft edit {RENAME}")
+    vim.hears("changes")
+    assert vim.bytes(path) == NEW.encode()
+    vim.nvim.command("undo")
+    assert vim.bytes(path) == SHOP.encode()
+
+
+def test_retry_asks_again_with_the_instruction_to_be_changed(vim: Vim) -> None:
+    path = vim.open(SHOP)
+    vim.go_to("item.price")
+    vim.previewed(script(sub=["amount", "sum"]))
+    vim.keys("r")
+    vim.until("vim.api.nvim_get_mode().mode == 'c'")
+    assert vim.lua("return vim.fn.getcmdline()") == script(sub=["amount", "sum"])
+    assert vim.lua("return vim.wo.diff")  # still there to look at
+    vim.keys(f"<C-u>{RENAME}<CR>")
+    vim.until("vim.fn.search('result', 'n') > 0 and vim.wo.diff")
+    vim.keys("a")
+    vim.hears("changes")
+    assert vim.bytes(path) == NEW.encode()
+
+
+def test_the_prompt_remembers_and_an_empty_answer_is_none(vim: Vim) -> None:
+    vim.open(SHOP)
+    vim.go_to("item.price")
+    vim.keys(":Redraft<CR>")
+    vim.until("vim.fn.getcmdtype() == '@'")
+    vim.keys(f"{RENAME}<CR>")
+    vim.shown()
+    vim.keys("q:Redraft<CR>")
+    vim.until("vim.fn.getcmdtype() == '@'")
+    vim.keys("<Up>")
+    vim.until("vim.fn.getcmdline() == ...", RENAME)
+    vim.keys("<Esc>")
+    vim.until("vim.api.nvim_get_mode().mode == 'n'")
+    ns = vim.lua("return vim.api.nvim_get_namespaces()['redraft.target']")
+    marks = vim.lua("return vim.api.nvim_buf_get_extmarks(0, ..., 0, -1, {})", ns)
+    assert len(marks) <= 1  # of the last edit, to try it again
+
+
+def test_the_model_reads_the_file_while_the_user_types(vim: Vim) -> None:
+    path = vim.open(SHOP.replace("amount", "warm_amount"), "warm.py")
+    vim.keys(":Redraft<CR>")
+    vim.until("vim.fn.getcmdtype() == '@'")
+    status = """(function(uri)
+      local client = vim.lsp.get_clients({ name = "redraft" })[1]
+      local answer = client:request_sync("workspace/executeCommand",
+        { command = "redraft.status" }, 1000)
+      return answer and answer.result.warm[uri] ~= nil
+    end)(...)"""
+    assert vim.until(status, path.as_uri())
+    vim.keys("<Esc>")
+
+
+def test_an_edit_of_400_lines_is_one_undo_step(vim: Vim) -> None:
+    text = "".join(
+        f"a_value_with_a_long_name_{n} = old(its_first_argument_{n})\n" for n in range(400)
+    )
+    path = vim.open(text)
+    vim.keys("Oown = 1<Esc>")
+    vim.until("vim.fn.line('$') == 401")
+    vim.edit(script(sub=["old(", "new("]), "Redraft file")
+    assert vim.bytes(path) == b"own = 1\n" + text.replace("old(", "new(").encode()
+    vim.keys("u")
+    vim.until("vim.fn.search('new', 'n') == 0")
+    assert vim.bytes(path) == b"own = 1\n" + text.encode()
+
+
+def test_an_edit_right_after_another_change_is_undone_alone(vim: Vim) -> None:
+    vim.lua("vim.g.redraft = { preview = 'none' }")
+    path = vim.open(SHOP)
+    vim.go_to("item.price")
+    for old, new in (("amount", "result"), ("result", "sum_")):  # no key between the two
+        vim.lua("_G.said = {}")
+        vim.nvim.command(f"Redraft edit {script(sub=[old, new])}")
+        vim.hears("changes")
+    vim.nvim.command("undo")
+    assert vim.bytes(path) == NEW.encode()
+
+
+LINES = "alpha = 'Wavelength (μm)'; rate = price * qty  # total\nbeta = 2\ngamma = 3\n"
+
+
+@pytest.mark.parametrize(
+    ("keys", "selected"),
+    [
+        ("/price<CR>v/qty<CR>e", "price * qty"),
+        ("/μ<CR>vl", "μm"),
+        ("/price<CR>v$", "price * qty  # total"),
+        ("/qty<CR>evb", "qty"),
+        ("jVj", "beta = 2\ngamma = 3"),
+        ("/beta<CR>v/gamma<CR>", "beta = 2\ng"),
+        ("/price<CR><C-v>e", "price"),
+    ],
+    ids=[
+        "C01: characters in a line",
+        "multibyte characters",
+        "to the end of the line, not its ending",
+        "backwards",
+        "lines",
+        "characters over two lines",
+        "a block in one line",
+    ],
+)
+@pytest.mark.parametrize("how", ["by command", "by mapping"])
+def test_a_selection_is_exactly_what_is_edited(
+    vim: Vim, keys: str, selected: str, how: str
+) -> None:
+    path = vim.open(LINES)
+    reply = script(reply="REPLACED\n```\n")
+    if how == "by command":
+        vim.keys(f"{keys}:Redraft edit {reply}<CR>")
+    else:
+        vim.nvim.command("xmap gz <Plug>(redraft-edit)")
+        vim.keys(f"{keys}gz")
+        vim.until("vim.fn.getcmdtype() == '@'")
+        vim.keys(f"{reply}<CR>")
+    vim.shown()
+    vim.keys("a")
+    vim.hears("change")
+    assert vim.bytes(path) == LINES.replace(selected, "REPLACED").encode()
+
+
+def test_a_block_of_several_lines_is_refused(vim: Vim) -> None:
+    path = vim.open(LINES)
+    vim.keys(f"<C-v>jl:Redraft edit {RENAME}<CR>")
+    vim.hears("a block of several lines is no range of text")
+    assert vim.bytes(path) == LINES.encode()
+
+
+def test_given_lines_and_a_motion_are_targets_too(vim: Vim) -> None:
+    path = vim.open(LINES)
+    vim.edit(script(reply="b = 2\n```\n"), "2Redraft edit")
+    assert vim.bytes(path) == LINES.replace("beta", "b").encode()
+    vim.nvim.command("nmap gs <Plug>(redraft-operator)")
+    vim.go_to("gamma")
+    vim.keys("gsiw")
+    vim.until("vim.fn.getcmdtype() == '@'")
+    vim.keys(f"{script(reply='g')}<CR>")
+    vim.shown()
+    vim.keys("a")
+    vim.until("vim.fn.search('^g = 3', 'n') > 0")
+
+
+def test_c13_cursor_marks_folds_and_extmarks_on_unchanged_lines_stay(vim: Vim) -> None:
+    vim.open(SHOP)
+    vim.lua(
+        """
+        vim.wo.foldmethod = "manual"
+        vim.cmd("12,13fold | 5mark a | 8mark b | 12mark c")
+        _G.ns = vim.api.nvim_create_namespace("test")
+        for _, row in ipairs({ 3, 6, 11 }) do vim.api.nvim_buf_set_extmark(0, ns, row, 4, {}) end
+        vim.api.nvim_win_set_cursor(0, { 8, 7 })
+        """
+    )
+    state = """return {
+        vim.api.nvim_win_get_cursor(0),
+        vim.tbl_map(function(m) return vim.api.nvim_buf_get_mark(0, m) end, { "a", "b", "c" }),
+        vim.tbl_map(function(m) return { m[2], m[3] } end,
+          vim.api.nvim_buf_get_extmarks(0, ns, 0, -1, {})),
+        { vim.fn.foldclosed(13), vim.fn.foldclosedend(13), vim.fn.foldclosed(8) },
+    }"""
+    before = vim.lua(state)
+    added = ["        amount += item", "        # counted\n        amount += item"]
+    vim.edit(script(sub=added))
+    after = vim.lua(state)
+    cursor, marks, extmarks, folds = before
+    assert after == [
+        [cursor[0] + 1, cursor[1]],
+        [marks[0], [9, 4], [13, 4]],
+        [extmarks[0], [7, 4], [12, 4]],
+        [folds[0] + 1, folds[1] + 1, -1],
+    ]
+    vim.keys("u")
+    vim.until("vim.fn.search('# counted', 'n') == 0")
+    assert vim.lua(state)[1:] == before[1:]
+
+
+@pytest.mark.parametrize(
+    ("message", "settings", "instruction"),
+    [
+        ("8 tokens", {"maxTokens": 8}, RENAME),
+        ("the server's library", {}, script(fail="the server's library")),
+        ("no changes", {}, script(sub=["", ""])),
+        ("would no longer parse", {}, script(sub=["amount = 0", "amount = ("])),
+        ("holds no code", {}, script(reply="\n```\n")),
+    ],
+    ids=["token limit", "failure", "no changes", "broken parse", "no code"],
+)
+def test_every_refusal_is_said_and_changes_nothing(
+    vim: Vim, message: str, settings: dict[str, Any], instruction: str
+) -> None:
+    path = vim.open(SHOP)
+    configure = """local client = vim.lsp.get_clients({ name = "redraft" })[1]
+      client.settings = { redraft = ... }
+      client:notify("workspace/didChangeConfiguration", { settings = client.settings })"""
+    vim.lua(configure, settings)
+    vim.go_to("item.price")
+    vim.nvim.command(f"Redraft edit {instruction}")
+    assert vim.hears(message).startswith("redraft: ")
+    vim.lua(configure, {})
+    assert vim.bytes(path) == SHOP.encode()
+    vim.keys(":Redraft retry<CR>")
+    vim.until("vim.fn.getcmdline() == ...", instruction)
+    vim.keys("<Esc>")
+
+
+@pytest.mark.parametrize(
+    ("prepare", "message"),
+    [
+        ("setlocal nomodifiable", "'modifiable' is off"),
+        ("enew", "no name"),
+        ("new | setlocal buftype=nofile", "holds no file"),
+        ('call setline(1, "a\\rb")', "line 1 holds a carriage return"),
+    ],
+)
+def test_buffers_that_cannot_be_edited_rightly_are_refused(
+    vim: Vim, prepare: str, message: str
+) -> None:
+    vim.open(SHOP)
+    vim.nvim.command(prepare)
+    vim.nvim.command(f"Redraft edit {RENAME}")
+    vim.hears(message)
+
+
+def test_a_single_hunk_can_be_taken_over_from_the_diff(vim: Vim) -> None:
+    text = SHOP + "\n" * 20 + "amount = 1\n"
+    path = vim.open(text)
+    vim.previewed(script(sub=["amount", "result"]), "Redraft file")
+    vim.keys("Gdpq")
+    vim.until("#vim.api.nvim_list_tabpages() == 1")
+    assert vim.bytes(path) == text.replace("amount = 1", "result = 1").encode()
