@@ -4,13 +4,14 @@ Each guard is one function from the request and the new text of its target to an
 """
 
 import re
+import warnings
 from collections.abc import Callable
 
 from redraft import syntax
 from redraft.messages import EditRequest, Reason
 from redraft.shown import lf
 
-__all__ = ["asks_to_remove", "objection"]
+__all__ = ["asks_to_remove", "is_python", "objection"]
 
 # Fewer lines are rewritten from scratch too often to say that something got lost.
 _MIN_LINES = 6
@@ -54,12 +55,26 @@ def _breaks_parse(request: EditRequest, new: str) -> str | None:
     text, target = request.text, request.target
     edited = text[: target.start] + new + text[target.stop :]
     before = syntax.parse_errors(text, request.language)
-    if syntax.parse_errors(edited, request.language) <= before:
+    is_worse = syntax.parse_errors(edited, request.language) > before
+    # tree-sitter takes much that Python does not, such as a keyword where a name belongs.
+    is_worse |= request.language == "python" and is_python(text) and not is_python(edited)
+    if not is_worse:
         return None
     return (
         f"the edited file would no longer parse as {request.language}; try again with a clearer "
         "instruction, or edit a smaller part"
     )
+
+
+def is_python(code: str) -> bool:
+    """Whether the Python that runs this would compile `code`. Nothing of it is run."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            compile(code, "code", "exec", dont_inherit=True)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return False  # ValueError: null characters; the last two: nested too deep
+    return True
 
 
 def _n_filled(text: str) -> int:

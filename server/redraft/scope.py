@@ -5,6 +5,7 @@ A model that was asked for one method may answer with its class or the whole fil
 
 from redraft import syntax
 from redraft.messages import EditRequest, Span
+from redraft.shown import lf
 
 __all__ = ["named_target", "narrow"]
 
@@ -20,6 +21,10 @@ def narrow(request: EditRequest, code: str) -> str | None:
         return code
     replied = syntax.targets(code, request.language)
     scope, _, name = own.name.rpartition(".")
+    same = [target for target in replied if target.name == own.name]
+    found = same or [target for target in replied if target.name == name]
+    if len(found) == 1 and _is_held_outside(request, found[0].span, code):
+        return found[0].span.of(code)
     elsewhere = {
         target.name
         for target in syntax.targets(request.text, request.language)
@@ -33,9 +38,19 @@ def narrow(request: EditRequest, code: str) -> str | None:
     ]
     if not repeated:
         return code
-    same = [target for target in replied if target.name == own.name]
-    found = same or [target for target in replied if target.name == name]
     return found[0].span.of(code) if len(found) == 1 else None
+
+
+def _is_held_outside(request: EditRequest, span: Span, code: str) -> bool:
+    """Whether all that `code` has around `span`, such as imports, stands around the target too."""
+    around = _lines(code[: span.start] + code[span.stop :])
+    head, tail = request.text[: request.target.start], request.text[request.target.stop :]
+    return bool(around) and around <= _lines(head + tail)
+
+
+def _lines(text: str) -> set[str]:
+    """The filled lines of `text`, white space at their ends aside."""
+    return {line.strip() for line in lf(text).split("\n")} - {""}
 
 
 def named_target(request: EditRequest) -> syntax.Target | None:

@@ -1,6 +1,6 @@
 import pytest
 
-from redraft.guards import asks_to_remove, objection
+from redraft.guards import asks_to_remove, is_python, objection
 from redraft.messages import EditRequest, Span
 
 BODY = "def f():\n" + "".join(f"    step({i})\n" for i in range(9))
@@ -25,6 +25,7 @@ def request(instruction, *, text=BODY, language="python"):
         ("Remove all the steps", "def f():\n    pass\n", None),
         ("Simplify it to a loop", "def f():\n    for i in range(9): step(i)\n", None),
         ("Add a docstring", BODY + "    (\n", "parse_broken"),
+        ("Greet", BODY + "    print 'hi'\n", "parse_broken"),  # the grammar knows Python 2 as well
         ("Handle empty input and the minimum", "def f():\n    pass\n", "deletion"),
     ],
 )
@@ -49,3 +50,11 @@ def test_without_a_grammar_nothing_is_parsed():
 @pytest.mark.parametrize("word", ["remove", "Delete", "simplify", "inline", "clear out", "reduce"])
 def test_words_that_ask_for_less(word):
     assert asks_to_remove(f"please {word} it")
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [("x = 1", True), ("x = ", False), ("return 1", False), ("\0", False), ("'\\d'", True)],
+)
+def test_python_itself_says_what_is_python(code, expected):
+    assert is_python(code) is expected

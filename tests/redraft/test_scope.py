@@ -57,6 +57,9 @@ def test_a_reply_that_repeats_nothing_stays(code):
             "    def take(self):\n        return 9\n\n    def dump(self):\n        return 2",
             id="its neighbour as well",
         ),
+        pytest.param(
+            "import os\n\n\n    def take(self):\n        return 9", id="the file's imports as well"
+        ),
     ],
 )
 def test_a_reply_that_repeats_the_file_is_cut_down_to_the_target(code):

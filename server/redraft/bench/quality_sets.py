@@ -1,0 +1,117 @@
+"""Sets of edits that tests can judge: what is asked, and the program that says whether it is right.
+
+Each set is a JSON-lines file of its own shape; one `Problem` comes of a record, whatever the set.
+Knows records and how a set puts program and tests together; runs nothing.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from redraft import syntax
+from redraft.errors import InputError
+from redraft.messages import EditRequest, Span
+
+__all__ = ["CODE", "SETS", "Problem", "load"]
+
+CODE: Final = "{{Code}}"  # EditEval's own mark
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """One edit of a Python file. It is right if `program` of the edited file runs to its end."""
+
+    id: str
+    request: EditRequest
+    reference: str  # the file after a right edit
+    frame: str  # the program that judges an edited file, with `CODE` where the file belongs
+
+    def program(self, code: str) -> str:
+        """The program that judges `code`, an edited file."""
+        return self.frame.replace(CODE, code)
+
+
+def load(name: str, path: Path) -> tuple[Problem, ...]:
+    """The problems of the set `name` in `path`. Raises InputError naming the line that is wrong."""
+    if name not in SETS:
+        raise InputError(f"no set {name!r}: it is one of {', '.join(SETS)}")
+    try:
+        lines = path.read_text("utf-8").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot read {path}: {error}") from error
+    numbered = [(number, line) for number, line in enumerate(lines, 1) if line.strip()]
+    problems = tuple(_problem(name, line, f"{path}:{number}") for number, line in numbered)
+    if not problems:
+        raise InputError(f"{path} holds no edits")
+    return problems
+
+
+def _problem(name: str, line: str, place: str) -> Problem:
+    try:
+        record = json.loads(line)
+        return SETS[name](record)
+    except KeyError as error:
+        raise InputError(f"{place}: a record of {name} needs the field {error}") from error
+    except (ValueError, TypeError, AttributeError) as error:
+        raise InputError(f"{place}: not a record of {name}: {error}") from error
+
+
+def _canitedit(record: Mapping[str, Any]) -> Problem:
+    return _of(record, record["instruction_descriptive"], f"{_topic(record)}.py")
+
+
+def _canitedit_lazy(record: Mapping[str, Any]) -> Problem:
+    return _of(record, record["instruction_lazy"], f"{_topic(record)}.py")
+
+
+def _topic(record: Mapping[str, Any]) -> str:
+    """`fibonacci` of `11_fibonacci`."""
+    return str(record["name"]).lstrip("0123456789_")
+
+
+def _humanevalfix(record: Mapping[str, Any]) -> Problem:
+    """The set gives the tests with the code, in this order: code, tests, "Fix bugs in NAME."."""
+    name, code = record["entry_point"], record["before"]
+    tests = f"```python\n{record['tests'].strip()}\n```"
+    instruction = f"These are the tests:\n{tests}\n\n{record['instruction']}"
+    found = [one.span for one in syntax.targets(code, "python") if one.name == name]
+    return _of(record, instruction, f"{name}.py", target=found[0] if found else None)
+
+
+def _editeval(record: Mapping[str, Any]) -> Problem:
+    frame = f"{record['context'] or CODE}\n{record['tests']}\n\ncheck()\n"
+    return _of(record, record["instruction"], "edit.py", frame=frame)
+
+
+def _of(
+    record: Mapping[str, Any],
+    instruction: str,
+    path: str,
+    *,
+    target: Span | None = None,
+    frame: str | None = None,
+) -> Problem:
+    """The problem of `record`: of its whole file, and judged by its tests below, unless told."""
+    before = record["before"]
+    return Problem(
+        id=record["id"],
+        request=EditRequest(
+            path=path,
+            text=before,
+            target=target or Span(0, len(before)),
+            instruction=instruction.strip(),
+            language="python",
+        ),
+        reference=record["after"],
+        frame=frame or f"{CODE}\n\n{record['tests']}\n",
+    )
+
+
+SETS: Final[Mapping[str, Callable[[Mapping[str, Any]], Problem]]] = {
+    "canitedit": _canitedit,
+    "canitedit-lazy": _canitedit_lazy,
+    "humanevalfix": _humanevalfix,
+    "editeval": _editeval,
+}
