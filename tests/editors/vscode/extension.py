@@ -1,0 +1,125 @@
+"""redraft in VS Code, as a user meets it: how to ask for an edit, and where its preview is."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psutil
+from playwright.sync_api import Locator, Page, expect
+from tests.editors.vscode.install import VSCode
+from tests.editors.vscode.server import Server, serving
+from tests.editors.vscode.workbench import Workbench, browsing
+
+
+@contextmanager
+def opened(
+    vscode: VSCode, browser: Path, *, vsix: Path, settings: dict[str, Any], home: Path
+) -> Iterator["Redraft"]:
+    """VS Code with the extension and an empty folder, all of it in `home`."""
+    folder = home / "project"
+    folder.mkdir()
+    served = serving(vscode, vsix=vsix, settings=settings, home=home)
+    with served as server, browsing(browser) as page:
+        redraft = Redraft(page, folder, server)
+        redraft.go_to(server.url(folder))
+        expect(redraft.status).to_be_visible()
+        yield redraft
+
+
+class Redraft(Workbench):
+    """A workbench in which the extension has started."""
+
+    def __init__(self, page: Page, folder: Path, server: Server) -> None:
+        super().__init__(page, folder)
+        self.server = server
+        self.status = page.locator('.statusbar-item[id^="redraft.redraft"]')
+        self.previews = page.locator(".tab", has_text="↔ redraft:")
+        self.preview = page.locator(".tab.active", has_text="↔ redraft:")
+        self.proposed = page.locator(".editor.modified .view-lines")
+
+    def edit(self, instruction: str) -> None:
+        """Ask for a change of what is selected, or of the function around the cursor."""
+        self.command("redraft: Edit Function or Selection...")
+        self.answer(instruction)
+
+    def shows(self, new: str) -> None:
+        """Wait for a preview that has `new` in one of its lines."""
+        expect(self.preview).to_be_visible()
+        expect(self.proposed).to_contain_text(new)
+        self.tells("redraft: review")  # from then on the keys work, too
+
+    def accept(self, way: str = "palette") -> None:
+        self._decide("Accept Change", "ControlOrMeta+Enter", way)
+        self.tells("redraft: applied")
+
+    def reject(self, way: str = "palette") -> None:
+        self._decide("Reject Change", "ControlOrMeta+Backspace", way)
+        self.tells("redraft: rejected")
+
+    def _decide(self, title: str, keys: str, way: str) -> None:
+        """Decide about the preview in one of the ways that users have."""
+        match way:
+            case "palette":
+                self.command(f"redraft: {title}")
+            case "keys":
+                self.press(keys)
+            case "button":
+                self._button(title).click()
+            case "lens":
+                lens = self.page.locator(".codelens-decoration a:visible", has_text=title[:6])
+                lens.last.click()
+            case "closing":
+                self.page.locator(".tab.active .tab-actions .action-label").click()
+
+    def _button(self, title: str) -> Locator:
+        return self.page.locator(f'.editor-actions [aria-label^="{title}"]')
+
+    def cancel(self, way: str) -> None:
+        match way:
+            case "palette":
+                self.command("redraft: Cancel")
+            case "button":
+                self.page.get_by_role("button", name="Cancel").click()
+
+    def act(self, title: str) -> None:
+        """Take a code action at the cursor; the menu is walked with the keyboard."""
+        expect(self.page.get_by_role("listbox", name="Show Code Actions")).to_be_visible()
+        self.press("ControlOrMeta+.")
+        rows = self.page.locator(".action-widget .monaco-list-row.action")
+        expect(rows.filter(has_text=title)).to_be_visible()
+        for _ in range(rows.count()):
+            if title in self.page.locator(".action-widget .focused").inner_text():
+                break
+            self.press("ArrowDown")
+        self.press("Enter")
+
+    @contextmanager
+    def configured(self, **settings: Any) -> Iterator[None]:
+        """Other settings of redraft for a while; `__` in a name stands for a dot."""
+        before = self.server.settings.read_text(encoding="utf-8")
+        named = {f"redraft.{name.replace('__', '.')}": value for name, value in settings.items()}
+        # A title of the window that is new shows when VS Code has read them.
+        title = f"VS Code with {named}"
+        after = json.loads(before) | named | {"window.title": title}
+        self.server.settings.write_text(json.dumps(after), encoding="utf-8")
+        expect(self.page).to_have_title(title)
+        try:
+            yield
+        finally:
+            self.server.settings.write_text(before, encoding="utf-8")
+            expect(self.page).not_to_have_title(title)
+
+    def servers(self) -> list[psutil.Process]:
+        """The language servers that VS Code keeps."""
+        return [
+            one for one in psutil.Process(self.server.pid).children(recursive=True) if _serves(one)
+        ]
+
+
+def _serves(process: psutil.Process) -> bool:
+    try:
+        return "tests.redraft.lsp.scripted_server" in process.cmdline()
+    except psutil.NoSuchProcess:  # it has ended meanwhile
+        return False
