@@ -96,7 +96,9 @@ def build(
     shown = show(request)
     frame = chat.frame(model.chat_template)
     head = (frame.opening, Piece(f"{request.path}\n"))
-    fence = _fence(request.path, request.text, request.instruction)
+    # Not longer than those of the instruction: they are mostly around pasted tests or messages, and
+    # the model, shown them, closes its own code with the same.
+    fence = _fence(request.path, request.text)
     opening = Piece(f"{fence}{_tag(request)}\n")
     name = _only_name(request) if route == "codemod" else ""
     common: tuple[Piece, ...] = ()

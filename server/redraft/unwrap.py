@@ -68,14 +68,16 @@ def _without_fences(lines: list[str], own: Sequence[str]) -> list[str]:
 def _opening(lines: Sequence[str], own: Sequence[str]) -> int | None:
     """The line of the fence that opens the code: the first filled one, or one below prose alone.
 
-    Once a line of `own` has come, whatever follows is code.
+    A bare one that nothing follows closes what stands above it. Once a line of `own` has come,
+    whatever follows is code.
     """
     held = {line.strip() for line in own}
     for index, line in enumerate(lines):
         if line.strip() and line.strip() in held:
             return None
-        if _FENCE.fullmatch(line):
-            return index
+        if fence := _FENCE.fullmatch(line):
+            is_opening = fence.group(2) or any(map(str.strip, lines[index + 1 :]))
+            return index if is_opening else None
     return None
 
 

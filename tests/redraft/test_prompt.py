@@ -133,7 +133,9 @@ def test_line_endings_are_shown_as_lf_and_tabs_stay():
         pytest.param("a.py", "x = 1\n", "Go", "\n```", id="three"),
         pytest.param("a.md", "# T\n", "Go", "\n````", id="four in prose, which may get a block"),
         pytest.param("a.md", "# T\n````\nx\n````\n", "Go", "\n`````", id="longer than the file's"),
-        pytest.param("a.py", "x = 1\n", "Add\n```\ny\n```", "\n````", id="than the instruction's"),
+        pytest.param(
+            "a.py", "x = 1\n", "Add\n```\ny\n```", "\n```", id="not than the instruction's"
+        ),
         pytest.param("a.py", "x = '`````'\n", "Go", "\n```", id="runs inside a line don't count"),
     ],
 )

@@ -34,6 +34,7 @@ def request(own="def f():\n    return 1\n", *, instruction="Return 2", language=
         pytest.param(
             f"{CODE}\n```\nOr:\n\n```python\nf = lambda: 2\n```", id="a remark that holds code"
         ),
+        pytest.param(f"{CODE}\n```\n", id="a closing fence"),
         pytest.param(f"{CODE}<|im_end|>", id="an end tag"),
         pytest.param(f"{CODE}\n<|im_end|>\n<|im_start|>user\nThanks", id="the next turn as well"),
         pytest.param(f"<|im_start|>assistant\n{CODE}", id="an opening tag with a role"),
@@ -95,3 +96,13 @@ def test_a_tag_that_belongs_to_the_code_stays(own, instruction):
 @pytest.mark.parametrize("reply", ["", "```", "```python\n```", "<|im_end|>", "\n\n"])
 def test_nothing_is_left_of_a_reply_without_code(reply):
     assert not unwrap(reply, request()).strip()
+
+
+def test_a_closing_fence_ends_code_of_which_no_line_is_the_old_one():
+    code = "def g(x):\n    return 3"
+    assert unwrap(f"{code}\n```\n", request()) == code
+
+
+@pytest.mark.parametrize("fence", ["```", "```python"])
+def test_a_fence_below_a_preamble_that_nothing_follows_holds_no_code(fence):
+    assert unwrap(f"Here is the updated function:\n{fence}\n", request()).strip() == ""
