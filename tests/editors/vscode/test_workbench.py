@@ -14,6 +14,10 @@ from tests.editors.vscode.install import VSCode
 from tests.editors.vscode.workbench import eventually
 from tests.redraft.lsp.conftest import SHOP, script
 
+# Keys are pressed as a user presses them, who looks and presses again: on a busy machine the
+# workbench now and then loses one. What the extension does wrong, it does three times.
+pytestmark = pytest.mark.flaky(reruns=2)
+
 TOTAL = script(sub=["amount", "total_cost"])
 TOTALLED = SHOP.replace("amount", "total_cost")
 
@@ -135,6 +139,9 @@ def test_exactly_the_selection_changes_after_wide_characters(redraft: Redraft):
 def test_cursor_breakpoint_and_fold_stay_where_their_code_is(redraft: Redraft):
     opened_at(redraft, "stop.py", SHOP, "class Cart")
     redraft.press("ControlOrMeta+Shift+BracketLeft")
+    folded = redraft.page.locator(".codicon-folding-collapsed:visible")
+    # VS Code folds once it has found the regions, wherever the cursor is by then.
+    expect(folded).to_have_count(1)
     redraft.select("return amount")
     redraft.press("ArrowLeft", "F9")
     redraft.is_at(8)
@@ -145,7 +152,7 @@ def test_cursor_breakpoint_and_fold_stay_where_their_code_is(redraft: Redraft):
     number = redraft.page.locator(".line-numbers:visible").get_by_text("9", exact=True)
     stop = redraft.page.locator(".codicon-debug-breakpoint:visible")
     assert stop.bounding_box()["y"] == number.bounding_box()["y"]
-    expect(redraft.page.locator(".codicon-folding-collapsed:visible")).to_have_count(1)
+    expect(folded).to_have_count(1)
 
 
 def test_four_hundred_changed_lines_are_one_undo(redraft: Redraft):
