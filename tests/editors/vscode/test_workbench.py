@@ -15,8 +15,8 @@ from tests.editors.vscode.workbench import eventually
 from tests.redraft.lsp.conftest import SHOP, script
 
 # Keys are pressed as a user presses them, who looks and presses again: on a busy machine the
-# workbench now and then loses one. What the extension does wrong, it does three times.
-pytestmark = pytest.mark.flaky(reruns=2)
+# workbench now and then loses one. What the extension does wrong, it does each time.
+pytestmark = pytest.mark.flaky(reruns=3)
 
 TOTAL = script(sub=["amount", "total_cost"])
 TOTALLED = SHOP.replace("amount", "total_cost")
