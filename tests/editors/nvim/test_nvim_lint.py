@@ -6,10 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import platformdirs
 import pytest
-from filelock import FileLock
 from tests.editors import apt
+from tests.editors.npm import installed, npm
 from tests.editors.nvim.conftest import PLUGIN
 
 if sys.version_info >= (3, 11):
@@ -17,7 +16,8 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-STYLUA = "@johnnymorganz/stylua@2.5.2"
+STYLUA = "2.5.2"
+INSTALL = ("install", "--no-audit", "--no-fund", "--prefix", ".")
 FILES = sorted(
     path for folder in ("lua", "lsp", "plugin") for path in (PLUGIN / folder).rglob("*.lua")
 )
@@ -40,15 +40,13 @@ def test_luacheck_finds_nothing() -> None:
 
 def test_stylua_would_change_nothing() -> None:
     node = shutil.which("node")
-    if not (node and shutil.which("npm")):
-        pytest.skip("stylua: there is no node and npm to run it with")
-    home = platformdirs.user_cache_path("redraft") / "editors" / "stylua"
-    home.mkdir(parents=True, exist_ok=True)
-    with FileLock(home / "lock"):
-        if not (home / "node_modules").exists():
-            npm = ("npm", "install", "--no-audit", "--no-fund", "--prefix", str(home), STYLUA)
-            if subprocess.run(npm, capture_output=True, check=False).returncode:
-                pytest.skip(f"stylua: npm could not install {STYLUA}")
+    if not node:
+        pytest.skip("stylua: there is no node to run it with")
+    package = f"@johnnymorganz/stylua@{STYLUA}"
+    try:
+        home = installed(f"stylua-{STYLUA}", lambda folder: npm(folder, *INSTALL, package))
+    except apt.MissingError as error:
+        pytest.skip(f"stylua: {error}")
     settings = tomllib.loads((PLUGIN / ".stylua.toml").read_text(encoding="utf-8"))
     script = str(Path(__file__).with_name("stylua.mjs"))
     run(node, script, json.dumps(settings), *map(str, FILES), cwd=home)

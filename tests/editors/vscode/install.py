@@ -15,11 +15,9 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-import platformdirs
-from filelock import FileLock
 from tests.editors import apt
 from tests.editors.apt import MissingError
-from tests.editors.npm import npm
+from tests.editors.npm import installed, npm
 
 CODE_SERVER = "4.139.1"
 NODE = "24.19.0"  # the major version is the one that this code-server asks for
@@ -37,12 +35,7 @@ class VSCode:
 
 def vscode() -> VSCode:
     """The server. Raises MissingError."""
-    cache = platformdirs.user_cache_path("redraft") / "editors"
-    home = cache / f"code-server-{CODE_SERVER}-node-{NODE}"
-    cache.mkdir(parents=True, exist_ok=True)
-    with FileLock(f"{home}.lock"):
-        if not home.exists():
-            _install(home)
+    home = installed(f"code-server-{CODE_SERVER}-node-{NODE}", _install)
     return VSCode(
         node=home / "node_modules" / _node() / "bin" / "node",
         main=home / "server" / "out" / "server-main.js",
@@ -69,21 +62,17 @@ def _node() -> str:
 
 
 def _install(home: Path) -> None:
-    """Build `home` beside its place and move it there when it is whole."""
-    unfinished = home.with_name(f"{home.name}.unfinished")
-    shutil.rmtree(unfinished, ignore_errors=True)
-    server = unfinished / "server"
-    server.mkdir(parents=True)
-    (unfinished / "package.json").write_text(json.dumps({"private": True}), encoding="utf-8")
+    server = home / "server"
+    server.mkdir()
+    (home / "package.json").write_text(json.dumps({"private": True}), encoding="utf-8")
     install = ["install", "--omit=dev", "--ignore-scripts", "--no-save"]
-    npm(unfinished, *install, f"{_node()}@{NODE}")
-    npm(unfinished, "pack", f"code-server@{CODE_SERVER}")
-    archive = unfinished / f"code-server-{CODE_SERVER}.tgz"
+    npm(home, *install, f"{_node()}@{NODE}")
+    npm(home, "pack", f"code-server@{CODE_SERVER}")
+    archive = home / f"code-server-{CODE_SERVER}.tgz"
     folder = "package/lib/vscode"
     subprocess.run(["tar", "xzf", archive, "--strip-components=3", folder], cwd=server, check=True)
     archive.unlink()
     npm(server, *install)
-    unfinished.rename(home)
 
 
 if __name__ == "__main__":
