@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from redraft.bench.subject import Subject
 from redraft.cli import main, options
 from redraft.engine import Engine
 from redraft.messages import Model
@@ -51,3 +52,10 @@ def small_model(small_model_path: Path) -> Iterator[Engine]:
 def coder_model(coder_model_path: Path) -> Iterator[Engine]:
     with Engine.open(coder_model_path) as engine:
         yield engine
+
+
+@pytest.fixture(scope="module")
+def subject(small_model_path: Path) -> Iterator[Subject]:
+    """The small model as benchmarks drive it."""
+    with Subject.load(small_model_path, n_ctx=4096) as subject:
+        yield subject

@@ -1,13 +1,11 @@
 """Figures of hand-made records, and one task for real with the small model."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
+from tests.redraft.letters import TASK
 
 from redraft.bench import edits
 from redraft.bench.edits import Record, summary
-from redraft.bench.subject import Subject, first_difference, strategies
+from redraft.bench.subject import first_difference, strategies
 from redraft.bench.tasks import Task, built_in
 from redraft.errors import InputError, ModelError
 from redraft.messages import Piece, Prompt
@@ -105,22 +103,6 @@ def test_strategies_are_named(given, names):
 def test_an_unknown_strategy_is_refused_with_those_there_are(given):
     with pytest.raises(InputError, match=r"no strategy .* ngram-mod"):
         strategies(given)
-
-
-@pytest.fixture(scope="module")
-def subject(small_model_path: Path) -> Iterator[Subject]:
-    with Subject.load(small_model_path, n_ctx=4096) as subject:
-        yield subject
-
-
-TASK = Task(
-    id="letters",
-    lang="python",
-    path="a.py",
-    instruction="Rename `letters` to `chars`.",
-    before='def letters(word):\n    return [letter for letter in word if letter != " "]\n',
-    max_tokens=40,
-)
 
 
 @pytest.mark.parametrize("exactness", ["fast", "invariant"])

@@ -9,13 +9,13 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
+from tests.redraft.letters import TASK
 
 from redraft.bench.peers import compare, known, server
 from redraft.bench.peers.known import FAMILIES, Peer, choose
 from redraft.bench.peers.process import Answer, Asked, PeerError, Piped
 from redraft.bench.peers.results import COPY, PLAIN, Failed, Found, Record, load, summary
 from redraft.bench.peers.server import LlamaServers, Settings, parse
-from redraft.bench.subject import Subject
 from redraft.bench.tasks import Task
 from redraft.errors import InputError
 
@@ -278,22 +278,6 @@ def test_a_file_of_another_kind_is_not_overwritten(tmp_path, text):
     path.write_text(text)
     with pytest.raises(InputError, match="name another file"):
         load(path, {})
-
-
-@pytest.fixture(scope="module")
-def subject(small_model_path: Path) -> Iterator[Subject]:
-    with Subject.load(small_model_path, n_ctx=4096) as subject:
-        yield subject
-
-
-TASK = Task(
-    id="letters",
-    lang="python",
-    path="a.py",
-    instruction="Rename `letters` to `chars`.",
-    before='def letters(word):\n    return [letter for letter in word if letter != " "]\n',
-    max_tokens=40,
-)
 
 
 class Scripted:

@@ -13,6 +13,7 @@ from typing import Any
 from redraft import syntax
 from redraft.bench.subject import Subject
 from redraft.bench.tasks import Task
+from redraft.bench.turns import in_turn
 from redraft.messages import DecodeOptions, EditRequest
 from redraft.rewrite import Asked, ask
 
@@ -69,8 +70,7 @@ def measure(
     batch = [(one.prompt, one.max_tokens) for one in asked]
     first: list[str] = []
     for turn in range(n_repeats):
-        start = turn % len(counts)
-        for jobs in (*counts[start:], *counts[:start]):
+        for jobs in in_turn(counts, turn):
             subject.forget()
             began = time.perf_counter()
             ended = dict(subject.complete_many(batch, options, n_together=jobs))

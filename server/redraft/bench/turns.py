@@ -1,12 +1,21 @@
-"""In which order strategies decode: in turn, so that no machine that slows down favours one."""
+"""In which order rivals are measured: in turn, so that no machine that slows down favours one."""
 
 from collections.abc import Sequence
 from statistics import median
+from typing import TypeVar
 
 from redraft.bench.subject import Subject
 from redraft.messages import Completion, Exactness, Prompt, Route
 
-__all__ = ["decode", "spread"]
+__all__ = ["decode", "in_turn", "spread"]
+
+_T = TypeVar("_T")
+
+
+def in_turn(all_of: Sequence[_T], turn: int) -> tuple[_T, ...]:
+    """All in order, from another one on in each turn."""
+    first = turn % len(all_of)
+    return (*all_of[first:], *all_of[:first])
 
 
 def decode(
@@ -27,8 +36,7 @@ def decode(
     """
     runs: dict[str, list[Completion]] = {name: [] for name in strategies}
     for turn in range(n_repeats):
-        first = (begin_with + turn) % len(strategies)
-        for name in (*strategies[first:], *strategies[:first]):
+        for name in in_turn(strategies, begin_with + turn):
             done = subject.decode(asked, name, exactness, max_tokens=max_tokens, route=route)
             runs[name].append(done)
     return runs

@@ -15,6 +15,7 @@ from redraft.bench.peers.process import Answer, Asked, Family, PeerError
 from redraft.bench.peers.results import COPY, PLAIN, Failed, Record
 from redraft.bench.subject import Subject, answer, first_difference
 from redraft.bench.tasks import Scope, Task, request
+from redraft.bench.turns import in_turn
 from redraft.messages import Exactness, Prompt, Refused
 
 __all__ = ["Job", "jobs", "measure", "needed_context"]
@@ -71,9 +72,8 @@ def measure(
     for number, job in enumerate(todo):
         subject.warm_up(job.prompt, exactness)
         names = [PLAIN, COPY, *(peer.name for peer in peers)]
-        turn = number % len(names)
         answers: dict[str, Answer | PeerError] = {}
-        for name in (*names[turn:], *names[:turn]):
+        for name in in_turn(names, number):
             if name in (PLAIN, COPY):
                 answers[name] = _own(subject, job, name, exactness)
                 continue
