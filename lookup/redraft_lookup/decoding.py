@@ -75,11 +75,13 @@ class Limits:
 class Step:
     """What one pass committed. `origins` says for each token which guess it confirmed (None: none).
 
-    An end token is not among `tokens`. `guarded`: the pass ended at a near-tie that the next pass
+    An end token is not among `tokens`. `runners_up` holds for each token the likeliest other one,
+    and by how many logits it was behind. `guarded`: the pass ended at a near-tie that the next pass
     decides alone, so `tokens` may be empty.
     """
 
     tokens: tuple[int, ...]
+    runners_up: tuple[tuple[int, float], ...]
     origins: tuple[Origin | None, ...]
     drafted: int
     accepted: int
@@ -125,10 +127,12 @@ class Decoding:
         children = draft.edges()
         path: list[int] = []
         tokens: list[int] = []
+        runners_up: list[tuple[int, float]] = []
         node, guarded = ROOT, False
         while True:
             row = logits[node + 1]
-            if len(draft) and self.limits.min_margin and _margin(row) < self.limits.min_margin:
+            best, second = _best_two(row)
+            if len(draft) and row[best] - row[second] < self.limits.min_margin:
                 guarded = True
                 break
             token = self.chooser.choose(row, len(self.prompt) + self.n_tokens + len(tokens))
@@ -136,6 +140,8 @@ class Decoding:
                 self.finish = "stop"
                 break
             tokens.append(token)
+            other = second if token == best else best
+            runners_up.append((other, float(row[token] - row[other])))
             if self.n_tokens + len(tokens) >= self.limits.max_tokens:
                 self.finish = "length"
                 break
@@ -144,10 +150,14 @@ class Decoding:
                 break
             path.append(node)
         self._alone = guarded
-        return self._commit(tokens, path, logits)
+        return self._commit(tokens, runners_up, path, logits)
 
     def _commit(
-        self, tokens: list[int], path: list[int], logits: Logits
+        self,
+        tokens: list[int],
+        runners_up: list[tuple[int, float]],
+        path: list[int],
+        logits: Logits,
     ) -> tuple[Step, tuple[int, ...]]:
         draft = self._draft
         predictions: tuple[int, ...] = ()
@@ -163,6 +173,7 @@ class Decoding:
         origins = [draft.origins[node] for node in path[: len(tokens)]]
         step = Step(
             tokens=observed.tokens,
+            runners_up=tuple(runners_up),
             origins=(*origins, *(None,) * (len(tokens) - len(origins))),
             drafted=len(draft),
             accepted=len(path),
@@ -225,9 +236,10 @@ def _proposed(
     return {key: decoding.shorten(allotted[key]) for key, decoding in decodings.items()}
 
 
-def _margin(row: Logits) -> float:
-    """The distance between the two largest of (n_vocab,) logits."""
+def _best_two(row: Logits) -> tuple[int, int]:
+    """The ids of the largest and the second largest of (n_vocab,) logits; the same one of one."""
     best = int(np.argmax(row))
-    return float(
-        row[best] - max(row[:best].max(initial=-np.inf), row[best + 1 :].max(initial=-np.inf))
-    )
+    below, above = row[:best], row[best + 1 :]
+    rest = [int(np.argmax(below))] if len(below) else []
+    rest += [best + 1 + int(np.argmax(above))] if len(above) else []
+    return best, max(rest, key=row.__getitem__, default=best)

@@ -3,26 +3,19 @@
 Each guard is one function from the request and the new text of its target to an objection, or None.
 """
 
-import re
 import warnings
 from collections.abc import Callable
 
 from redraft import syntax
+from redraft.intent import asks_to_remove
 from redraft.messages import EditRequest, Reason
 from redraft.shown import lf
 
-__all__ = ["asks_to_remove", "is_python", "objection"]
+__all__ = ["is_python", "objection"]
 
 # Fewer lines are rewritten from scratch too often to say that something got lost.
 _MIN_LINES = 6
 _KEEP_AT_LEAST = 1 / 3
-
-_REMOVE = re.compile(
-    r"\b(?:remov|delet|drop|eras|get rid|eliminat|discard|omit|simplif|shorten|inline\b|condens"
-    r"|compress|reduc|collaps|merge|dedup|minimi[sz]|one-?line|single line|extract|replace"
-    r"|comprehension|(?:clear|empty|strip|cut) (?:out|the|this|all)\b)",
-    re.IGNORECASE,
-)
 
 
 def objection(request: EditRequest, new: str) -> tuple[Reason, str] | None:
@@ -31,11 +24,6 @@ def objection(request: EditRequest, new: str) -> tuple[Reason, str] | None:
         if message := guard(request, new):
             return reason, message
     return None
-
-
-def asks_to_remove(instruction: str) -> bool:
-    """Whether an edit as `instruction` says may leave much less text than there was."""
-    return bool(_REMOVE.search(instruction))
 
 
 def _deletes_most(request: EditRequest, new: str) -> str | None:

@@ -195,12 +195,22 @@ class Prompt:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RunnerUp:
+    """The likeliest token beside the one that was written, and by how many logits it was behind."""
+
+    token: int
+    piece: bytes
+    behind: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Pass:
     """One decode pass: what it committed, and which guess each token confirmed (None: none)."""
 
     tokens: tuple[int, ...]
     pieces: tuple[bytes, ...]  # the tokens' bytes; a character may be cut between two
     origins: tuple[str | None, ...]
+    runners_up: tuple[RunnerUp, ...]
     drafted: int
     seconds: float
 

@@ -18,9 +18,9 @@ from redraft.messages import EditRequest, Model, Piece, Prompt, Refused, Route, 
 from redraft.scope import named_target
 from redraft.shown import Shown, lf, show
 
-__all__ = ["WORDINGS", "Mistake", "Wording", "after", "asks_to_fix", "build", "thinking"]
+__all__ = ["WORDINGS", "Mistake", "Wording", "after", "begun", "build", "thinking"]
 
-Mistake: TypeAlias = Literal["unchanged", "parse_broken", "elision"]  # what a second try can mend
+Mistake: TypeAlias = Literal["parse_broken", "elision"]  # what a second try can mend
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,13 +61,9 @@ NAMED = Wording(
 
 # What a model is told that is asked a second time.
 _MISTAKES: Final[dict[Mistake, str]] = {
-    "unchanged": "A first reply was the code as it is, without the change.",
     "parse_broken": "A first reply was no valid code.",
     "elision": "A first reply left out code that has to stay.",
 }
-_FIX = re.compile(
-    r"\b(?:fix|bugs?|debug|repair|wrong|incorrect|broken|fail(?:s|ed|ing)?)\b", re.IGNORECASE
-)
 _THINK = "First say in one sentence what has to change. Then r"
 
 _FENCE_LINE = re.compile(r"^[ \t]*(`{3,})", re.MULTILINE)
@@ -133,20 +129,24 @@ def _file_part(request: EditRequest, file: Abridged) -> tuple[Piece, ...]:
     return opening, Piece(_line(file.text)), closing
 
 
-def asks_to_fix(instruction: str) -> bool:
-    """Whether `instruction` says that the code is wrong, so that leaving it as it is cannot be."""
-    return bool(_FIX.search(instruction))
-
-
 def thinking(asked: Prompt) -> Prompt:
     """The first step of a second try: `asked` for one sentence, before any code."""
     return replace(asked, request=asked.request[:-1], stop=("\n",))
 
 
+def begun(asked: Prompt, reply: str) -> Prompt:
+    """`asked`, with the beginning of the reply given."""
+    return replace(asked, request=_opened(asked, asked.request[-1].text + reply))
+
+
 def after(asked: Prompt, sentence: str) -> Prompt:
     """The second step: `asked` for the code, `sentence` said."""
-    opening = Piece(f"{sentence}\n\n{asked.request[-1].text}")
-    return replace(asked, request=(*asked.request[:-1], opening))
+    return replace(asked, request=_opened(asked, f"{sentence}\n\n{asked.request[-1].text}"))
+
+
+def _opened(asked: Prompt, opening: str) -> tuple[Piece, ...]:
+    """The request of `asked` with another opening of the reply."""
+    return (*asked.request[:-1], Piece(opening))
 
 
 def _ask(

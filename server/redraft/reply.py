@@ -5,11 +5,11 @@ target, given the target's white space (`redraft.layout`), completed where it le
 (`redraft.elision`), and judged (`redraft.guards`). Pure; no model, no tokens.
 """
 
-import re
 from typing import TypeAlias
 
 from redraft.elision import find_elisions, restore_elisions
-from redraft.guards import asks_to_remove, objection
+from redraft.guards import objection
+from redraft.intent import asks_to_lay_out, asks_to_remove
 from redraft.layout import reindent, restore_lines
 from redraft.messages import Completion, EditRequest, Prompt, Reason, Refused
 from redraft.scope import narrow
@@ -18,11 +18,6 @@ from redraft.text import indentation, line_ending_at
 from redraft.unwrap import unwrap
 
 __all__ = ["interpret"]
-
-_LAYOUT = re.compile(
-    r"indent|dedent|white ?space|\btabs?\b|\bspaces\b|blank line|line ending", re.IGNORECASE
-)
-
 
 _Objection: TypeAlias = tuple[Reason, str]
 
@@ -100,7 +95,7 @@ def _ended_early(completion: Completion) -> _Objection | None:
 
 def _laid_out(request: EditRequest, shown: Shown, lines: list[str]) -> list[str]:
     """`lines` in the target's indentation, unless that is what the instruction is about."""
-    if _LAYOUT.search(request.instruction):
+    if asks_to_lay_out(request.instruction):
         return lines
     filled = [index for index, line in enumerate(lines) if line.strip()]
     lines = lines[filled[0] : filled[-1] + 1] if filled else []
@@ -130,7 +125,7 @@ def _without_surroundings(shown: Shown, lines: list[str]) -> list[str]:
 def _fitted(request: EditRequest, shown: Shown, lines: list[str]) -> str:
     """`lines` joined with the target's own line endings, white space and last ending."""
     ending = line_ending_at(request.text, request.target.start)
-    is_exact = bool(_LAYOUT.search(request.instruction))
+    is_exact = asks_to_lay_out(request.instruction)
     new = restore_lines(shown.lead + shown.target, lines, ending=ending, exact=is_exact)
     if shown.is_insertion and not _takes_whole_lines(request, shown):
         new = new.removesuffix(ending)

@@ -1,9 +1,9 @@
 """The use case, top to bottom: a request and a model give an outcome.
 
-Knows the order of the steps and how long a reply may get; each step is a module of its own. Where
-a guard refuses the reply, or code that is to be fixed comes back as it is, the model is told so and
-asked a second time. A front end that lets it write several replies at once takes `ask` and
-`conclude` alone.
+Knows the order of the steps and how long a reply may get; each step is a module of its own. There
+is a second try where a guard refuses the reply, which the model is told, and where code that is to
+be fixed comes back as it is: then the reply goes the way that was closest. A front end that lets
+the model write several replies at once takes `ask` and `conclude` alone.
 Guarantees of a `Rewritten`: applying its replacements gives its new text, and every one of them
 lies inside the request's target, whatever the model wrote.
 """
@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from redraft import diff, prompt
+from redraft.doubt import AS_ASKED, Begun, other_way
+from redraft.intent import asks_to_fix
 from redraft.messages import (
     Completion,
     DecodeOptions,
@@ -70,32 +72,82 @@ def rewrite(
     `options.timeout_s` and the stats of the outcome are for both tries together. Whatever the model
     does wrong is an outcome. Raises EngineError when its library fails.
     """
-    complete = partial(model.complete, cancelled=cancelled)
-
-    def attempt(asked: Asked, options: DecodeOptions) -> Outcome:
-        n_tokens = asked.max_tokens
-        completion = complete(asked.prompt, options, max_tokens=n_tokens, on_progress=on_progress)
-        on_completion(completion)
-        return conclude(request, asked.prompt, completion)
-
+    talk = _Talk(
+        request=request,
+        model=model,
+        on_progress=on_progress,
+        on_completion=on_completion,
+        cancelled=cancelled,
+    )
     asked = ask(request, model, options)
     if isinstance(asked, Refused):
         return asked
-    first = attempt(asked, options)
-    mistake = _mistake(first, request)
-    again = ask(request, model, options, mistake=mistake) if mistake else first
-    if not isinstance(again, Asked):
-        return first
-    options = _less(options, first.stats)
-    said = complete(
-        prompt.thinking(again.prompt),
-        options,
-        max_tokens=_SENTENCE,
-        on_progress=lambda step: on_progress(replace(step, text="")),
-    )
-    told = replace(again, prompt=prompt.after(again.prompt, said.text))
-    second = attempt(told, _less(options, said.stats))
-    return _settled(first, second, first.stats + said.stats + second.stats)
+    completion = talk.reply(asked, options)
+    first = conclude(request, asked.prompt, completion)
+    left = _less(options, first.stats)
+    match first:
+        # Other instructions may be fulfilled already: then to insist would bring a needless edit.
+        case Unchanged() if asks_to_fix(request.instruction):
+            second = talk.otherwise(asked, completion, left)
+        case Refused(reason="parse_broken" | "elision" as mistake):
+            second = talk.told(mistake, left)
+        case _:
+            return first
+    return _settled(first, second)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Talk:
+    """What is said to the model, and what it says."""
+
+    request: EditRequest
+    model: Model
+    on_progress: Callable[[Progress], None]
+    on_completion: Callable[[Completion], None]
+    cancelled: Callable[[], bool]
+
+    def reply(self, asked: Asked, options: DecodeOptions, begun: Begun = AS_ASKED) -> Completion:
+        """The whole reply, of which `begun` is given."""
+
+        def report(step: Progress) -> None:
+            self.on_progress(replace(step, text=begun.text + step.text))
+
+        rest = self.model.complete(
+            prompt.begun(asked.prompt, begun.text),
+            options,
+            max_tokens=max(1, asked.max_tokens - begun.n_tokens),
+            on_progress=report,
+            cancelled=self.cancelled,
+        )
+        text, passes = begun.text + rest.text, begun.passes + rest.passes
+        completion = replace(rest, text=text, passes=passes)
+        self.on_completion(completion)
+        return completion
+
+    def otherwise(self, asked: Asked, first: Completion, options: DecodeOptions) -> Outcome:
+        """What comes of `first` when it goes the way that was closest."""
+        own = show(self.request).printed
+        begun = other_way(first, own, self.request.language)
+        if begun is None:
+            return Unchanged(stats=Stats(), notes=())
+        return conclude(self.request, asked.prompt, self.reply(asked, options, begun))
+
+    def told(self, mistake: Mistake, options: DecodeOptions) -> Outcome:
+        """What comes of it when the model hears of `mistake` and says first what has to change."""
+        again = ask(self.request, self.model, options, mistake=mistake)
+        if isinstance(again, Refused):
+            return again
+        said = self.model.complete(
+            prompt.thinking(again.prompt),
+            options,
+            max_tokens=_SENTENCE,
+            on_progress=lambda step: self.on_progress(replace(step, text="")),
+            cancelled=self.cancelled,
+        )
+        again = replace(again, prompt=prompt.after(again.prompt, said.text))
+        reply = self.reply(again, _less(options, said.stats))
+        outcome = conclude(self.request, again.prompt, reply)
+        return replace(outcome, stats=said.stats + outcome.stats)
 
 
 def ask(
@@ -133,18 +185,6 @@ def conclude(request: EditRequest, asked: Prompt, completion: Completion) -> Out
     )
 
 
-def _mistake(outcome: Outcome, request: EditRequest) -> Mistake | None:
-    """What a second try may mend."""
-    match outcome:
-        # Other instructions may be fulfilled already: then to insist would bring a needless edit.
-        case Unchanged() if prompt.asks_to_fix(request.instruction):
-            return "unchanged"
-        case Refused(reason="parse_broken" | "elision" as reason):
-            return reason
-        case _:
-            return None
-
-
 def _less(options: DecodeOptions, spent: Stats) -> DecodeOptions:
     """`options` with the time that is left."""
     if options.timeout_s is None:
@@ -153,14 +193,17 @@ def _less(options: DecodeOptions, spent: Stats) -> DecodeOptions:
     return replace(options, timeout_s=max(0.0, left))
 
 
-def _settled(first: Outcome, second: Outcome, stats: Stats) -> Outcome:
+def _settled(first: Outcome, second: Outcome) -> Outcome:
     """The outcome of two tries: the first where the second brought no edit either."""
+    stats = first.stats + second.stats
     match second:
         case Refused(reason="cancelled"):
             return replace(second, stats=stats)
         case Rewritten():
-            why = "changed nothing" if isinstance(first, Unchanged) else "was refused"
-            note = f"the first reply {why}: this is what the model wrote when asked again"
+            if isinstance(first, Unchanged):
+                note = "the model first left the code as it is: this is what it thought of next"
+            else:
+                note = "the first reply was refused: this is what the model wrote when told so"
             return replace(second, stats=stats, notes=(*second.notes, note))
         case _:
             return replace(first, stats=stats)

@@ -4,10 +4,13 @@ A model that was asked for one method may answer with its class or the whole fil
 """
 
 from redraft import syntax
+from redraft.intent import asks_to_add, asks_to_fix
 from redraft.messages import EditRequest, Span
 from redraft.shown import lf
 
 __all__ = ["named_target", "narrow"]
+
+_QUOTED = 2 / 3  # the share of lines from which code counts as quoted: models change some
 
 
 def narrow(request: EditRequest, code: str) -> str | None:
@@ -16,6 +19,7 @@ def narrow(request: EditRequest, code: str) -> str | None:
     None where it does and the target cannot be told apart in it. A target without a name is
     never narrowed.
     """
+    code = _without_quoted(request, code)
     own = named_target(request)
     if own is None or request.language is None:
         return code
@@ -39,6 +43,32 @@ def narrow(request: EditRequest, code: str) -> str | None:
     if not repeated:
         return code
     return found[0].span.of(code) if len(found) == 1 else None
+
+
+def _without_quoted(request: EditRequest, code: str) -> str:
+    """`code` up to where it goes on with code that the instruction quotes, such as failing tests.
+
+    Only where something is to be fixed and nothing to be added, and no definition of the target
+    gets lost.
+    """
+    told = request.instruction
+    if request.language is None or not asks_to_fix(told) or asks_to_add(told):
+        return code
+    own = lf(request.target.of(request.text))
+    held, quoted = _lines(own), _lines(told)
+    lines = code.split("\n")
+    for i, line in enumerate(lines):
+        if line[:1].isspace() or line.strip() not in quoted - held:
+            continue
+        head, tail = "\n".join(lines[:i]), _lines("\n".join(lines[i:]))
+        is_quoted = len(tail & quoted) >= _QUOTED * len(tail)
+        if is_quoted and _names(own, request.language) <= _names(head, request.language):
+            return head
+    return code
+
+
+def _names(code: str, language: str) -> set[str]:
+    return {target.name for target in syntax.targets(code, language)}
 
 
 def _is_held_outside(request: EditRequest, span: Span, code: str) -> bool:

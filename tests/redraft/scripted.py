@@ -5,22 +5,35 @@ token, ends before the first stop string, and honours the token limit, the deadl
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from redraft.messages import Completion, DecodeOptions, Finish, Progress, Prompt, Stats
+from redraft.messages import (
+    Completion,
+    DecodeOptions,
+    Finish,
+    Pass,
+    Progress,
+    Prompt,
+    RunnerUp,
+    Stats,
+)
 
 _TOKEN = re.compile(r"\w+|[^\S\n]+|\n|.", re.DOTALL)
 
 
 @dataclass
 class Scripted:
-    """Gives `replies` one after the other, and the last again and again; keeps what it was asked."""
+    """Gives `replies` one after the other, and the last again and again; keeps what it was asked.
+
+    `doubts`: what it nearly wrote in a token's place, and by how many logits that was behind.
+    """
 
     replies: Sequence[str] = ()
     n_ctx: int = 32_768
     chat_template: str | None = None
     token_s: float = 0.0  # what one token costs on the model's own clock, in seconds
+    doubts: Mapping[str, tuple[str, float]] = field(default_factory=dict)
     asked: list[Prompt] = field(default_factory=list)
     limits: list[int] = field(default_factory=list)
 
@@ -42,18 +55,31 @@ class Scripted:
         self.asked.append(prompt)
         self.limits.append(max_tokens)
         text, n_tokens, finish = "", 0, "stop"
+        passes = []
         for token in _TOKEN.findall(reply):
             if early := self._ends(options, n_tokens, max_tokens, cancelled):
                 finish = early
                 break
             text, n_tokens = text + token, n_tokens + 1
+            passes.append(self._pass(token))
             on_progress(Progress(phase="decode", done=n_tokens, expected=max_tokens, text=text))
             if any(stop in text for stop in prompt.stop):
                 break
         for stop in prompt.stop:
             text = text.partition(stop)[0]
         stats = Stats(prompt_tokens=n_prompt, output_tokens=n_tokens, passes=n_tokens)
-        return Completion(text=text, finish=finish, stats=stats)
+        return Completion(text=text, finish=finish, stats=stats, passes=tuple(passes))
+
+    def _pass(self, token: str) -> Pass:
+        other, behind = self.doubts.get(token, ("?", 99.0))
+        return Pass(
+            tokens=(0,),
+            pieces=(token.encode(),),
+            origins=(None,),
+            runners_up=(RunnerUp(token=1, piece=other.encode(), behind=behind),),
+            drafted=0,
+            seconds=0.0,
+        )
 
     def _ends(
         self,

@@ -33,6 +33,7 @@ class Parting:
             tokens=tuple(tokens),
             pieces=(b"a",) * 10,
             origins=(None,) * 10,
+            runners_up=(),
             drafted=0,
             seconds=0.1,
         )

@@ -23,7 +23,9 @@ class Traced(Scripted):
         done = super().complete(*args, **kwargs)
         pieces = (done.text[:3].encode(), done.text[3:].encode())
         origins = ("copied", None)
-        one = Pass(tokens=(1, 2), pieces=pieces, origins=origins, drafted=1, seconds=0.1)
+        one = Pass(
+            tokens=(1, 2), pieces=pieces, origins=origins, runners_up=(), drafted=1, seconds=0.1
+        )
         stats = Stats(output_tokens=2, passes=1, decode_s=0.1)
         return Completion(text=done.text, finish=done.finish, stats=stats, passes=(one,))
 

@@ -1,6 +1,6 @@
 import pytest
 
-from redraft.guards import asks_to_remove, is_python, objection
+from redraft.guards import is_python, objection
 from redraft.messages import EditRequest, Span
 
 BODY = "def f():\n" + "".join(f"    step({i})\n" for i in range(9))
@@ -45,11 +45,6 @@ def test_a_file_that_did_not_parse_may_stay_so():
 
 def test_without_a_grammar_nothing_is_parsed():
     assert objection(request("Tidy up", language=None), BODY + "(") is None
-
-
-@pytest.mark.parametrize("word", ["remove", "Delete", "simplify", "inline", "clear out", "reduce"])
-def test_words_that_ask_for_less(word):
-    assert asks_to_remove(f"please {word} it")
 
 
 @pytest.mark.parametrize(

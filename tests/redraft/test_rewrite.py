@@ -237,7 +237,6 @@ def test_what_the_model_notes_reaches_the_user_and_the_completion_whoever_asks(r
 ADDED = "def add(a, b):\n    # both\n    return a - b\n"
 RIGHT, SENTENCE = ADDED.replace("-", "+") + "```", "The sign is wrong.\nIt is minus."
 MISTAKES = {
-    "unchanged": ADDED + "```",
     "parse_broken": ADDED.replace(")", "") + "```",
     "elision": "def add(b, a):\n    # ... rest unchanged ...\n    pass\n```",
 }
@@ -252,7 +251,6 @@ def tried_twice(replies, **options):
 @pytest.mark.parametrize(
     ("mistake", "told"),
     [
-        ("unchanged", "was the code as it is"),
         ("parse_broken", "was no valid code"),
         ("elision", "left out code that has to stay"),
     ],
@@ -261,7 +259,7 @@ def test_a_mistake_is_told_to_the_model_which_gets_a_second_try(mistake, told):
     outcome, model = tried_twice([MISTAKES[mistake], SENTENCE, RIGHT])
     assert isinstance(outcome, Rewritten)
     assert outcome.new_text == ADDED.replace("-", "+")
-    assert outcome.notes[-1].endswith("what the model wrote when asked again")
+    assert outcome.notes[-1].endswith("what the model wrote when told so")
     first, thinking, second = ("".join(piece.text for piece in p.request) for p in model.asked)
     assert len({prompt.file for prompt in model.asked}) == 1, "so that its cells are reused"
     assert told in thinking
@@ -303,12 +301,12 @@ def test_both_tries_have_one_deadline():
             return replace(done, stats=replace(done.stats, prefill_s=1.0, decode_s=2.0))
 
     request = request_for("sums.py", ADDED, "add", "Fix it")
-    rewrite(request, Slow(replies=[MISTAKES["unchanged"]]), DecodeOptions(timeout_s=5.0))
+    rewrite(request, Slow(replies=[MISTAKES["elision"]]), DecodeOptions(timeout_s=5.0))
     assert spent == [5.0, 2.0, 0.0]
 
 
 def test_a_second_try_can_be_cancelled():
-    model = Scripted(replies=[MISTAKES["unchanged"], SENTENCE, RIGHT])
+    model = Scripted(replies=[MISTAKES["parse_broken"], SENTENCE, RIGHT])
     request = request_for("sums.py", ADDED, "add", "Fix it")
     outcome = rewrite(request, model, DecodeOptions(), cancelled=lambda: len(model.asked) == 3)
     assert isinstance(outcome, Refused)
@@ -317,8 +315,71 @@ def test_a_second_try_can_be_cancelled():
 
 def test_progress_shows_code_only():
     seen = []
-    model = Scripted(replies=[MISTAKES["unchanged"], SENTENCE, RIGHT])
+    model = Scripted(replies=[MISTAKES["parse_broken"], SENTENCE, RIGHT])
     request = request_for("sums.py", ADDED, "add", "Fix it")
     rewrite(request, model, DecodeOptions(), on_progress=seen.append)
     assert not any("sign" in step.text for step in seen)
     assert seen[-1].text.startswith(ADDED.replace("-", "+"))
+
+
+def closest(replies, *, instruction="Fix it", behind=0.5):
+    """A function comes back with its mistake, and the sign was nearly another one."""
+    doubts = {"-": ("+", behind), "b": ("c", behind + 1)}
+    model = Scripted(replies=[f"{ADDED}```", *replies], doubts=doubts)
+    seen = {"steps": [], "completions": []}
+    outcome = rewrite(
+        request_for("sums.py", ADDED, "add", instruction),
+        model,
+        DecodeOptions(),
+        on_progress=seen["steps"].append,
+        on_completion=seen["completions"].append,
+    )
+    return outcome, model, seen
+
+
+BEGUN = ADDED[: ADDED.index("-")] + "+"
+
+
+def test_code_that_is_to_be_fixed_and_comes_back_as_it_is_goes_the_way_that_was_closest():
+    outcome, model, seen = closest([" b\n```"])
+    assert isinstance(outcome, Rewritten)
+    assert outcome.new_text == ADDED.replace("-", "+")
+    assert outcome.notes[-1].startswith("the model first left the code as it is")
+    first, second = model.asked
+    assert second.file == first.file, "so that its cells are reused"
+    opened = "".join(piece.text for piece in first.request) + BEGUN
+    assert "".join(piece.text for piece in second.request) == opened
+    assert seen["steps"][-1].text.startswith(f"{BEGUN} b\n")
+    assert model.limits[1] == model.limits[0] - model.count_tokens(BEGUN)
+    both = [
+        sum(map(model.count_tokens, (p.text for p in (*one.file, *one.request))))
+        for one in model.asked
+    ]
+    assert outcome.stats.prompt_tokens == sum(both)
+
+
+def test_a_trace_of_the_second_way_shows_the_whole_reply():
+    _, _, seen = closest([" b\n```"])
+    completion = seen["completions"][-1]
+    written = b"".join(piece for one in completion.passes for piece in one.pieces)
+    assert written.decode().startswith(completion.text)
+    assert completion.text == ADDED.replace("-", "+").removesuffix("\n")
+
+
+@pytest.mark.parametrize("reply", [" b )\n```", " b\n    # ... rest unchanged ...\n    x\n```"])
+def test_a_second_way_that_leads_to_no_edit_leaves_the_code_as_it_is(reply):
+    outcome, model, _ = closest([reply])
+    assert isinstance(outcome, Unchanged)
+    assert len(model.asked) == 2
+
+
+def test_what_is_not_said_to_be_wrong_may_stay_as_it_is():
+    outcome, model, _ = closest([" b\n```"], instruction="Tidy it up")
+    assert isinstance(outcome, Unchanged)
+    assert len(model.asked) == 1
+
+
+def test_a_model_that_is_sure_of_every_token_is_not_asked_again():
+    outcome, model, _ = closest([" b\n```"], behind=9.0)
+    assert isinstance(outcome, Unchanged)
+    assert len(model.asked) == 1

@@ -94,3 +94,57 @@ def test_a_selection_without_a_name_is_never_narrowed():
         path="a.py", text=TEXT, target=Span(0, 60), instruction="Go", language="python"
     )
     assert narrow(asked, TEXT) == TEXT
+
+
+TESTS = """def check(total):
+    assert total([1]) == 1
+    assert total([]) == 0
+
+check(total)"""
+TOTAL = "def total(items):\n    return sum(items) + 1\n"
+FIXED = TOTAL.replace(" + 1", "")
+
+
+def fix(text=TOTAL, told="These are the tests:", language="python"):
+    instruction = f"{told}\n```python\n{TESTS}\n```\n\nFix bugs in total."
+    return EditRequest(
+        path="a.py",
+        text=text,
+        target=Span(0, len(text)),
+        instruction=instruction,
+        language=language,
+    )
+
+
+@pytest.mark.parametrize(
+    "quoted",
+    [
+        pytest.param(TESTS, id="all"),
+        pytest.param("check(total)", id="the last line"),
+        pytest.param(TESTS.replace("([1])", "([2])"), id="a line of it changed"),
+    ],
+)
+def test_tests_that_the_instruction_shows_are_no_part_of_the_fixed_code(quoted):
+    assert narrow(fix(), f"{FIXED}\n{quoted}\n").strip() == FIXED.strip()
+
+
+@pytest.mark.parametrize(
+    ("asked", "code"),
+    [
+        pytest.param(fix(told="Add these tests:"), f"{FIXED}\n{TESTS}", id="asked for"),
+        pytest.param(fix(TOTAL + TESTS), f"{FIXED}\n{TESTS}", id="there before"),
+        pytest.param(fix(), f"{TESTS}\n\n{FIXED}", id="followed by the target"),
+        pytest.param(fix(), TESTS, id="nothing else"),
+        pytest.param(fix(), f"{FIXED}\ncheck(total)\nprint(1)\nx = 2", id="mostly new"),
+        pytest.param(fix(), f"{FIXED}\ndef more():\n    check(total)", id="in something new"),
+        pytest.param(fix(language=None), f"{FIXED}\n{TESTS}", id="no grammar"),
+    ],
+)
+def test_what_may_be_meant_stays(asked, code):
+    assert narrow(asked, code) == code
+
+
+def test_no_definition_of_the_target_gets_lost_with_what_is_quoted():
+    text = f"{TOTAL}\n\ndef check(f):\n    return f\n"
+    code = f"{FIXED}\n\n{TESTS}\n"
+    assert "def check" in narrow(fix(text), code)

@@ -3,7 +3,15 @@ from pathlib import Path
 import pytest
 
 from redraft.errors import InputError
-from redraft.syntax import bodies, language_of, parse_errors, target_at, target_named, targets
+from redraft.syntax import (
+    bodies,
+    language_of,
+    parse_errors,
+    prose,
+    target_at,
+    target_named,
+    targets,
+)
 
 SAMPLES = Path(__file__).parents[2] / "fixtures" / "languages"
 
@@ -216,3 +224,16 @@ def test_the_language_of_a_file(path, text, language):
 def test_an_unknown_language_names_the_known():
     with pytest.raises(InputError, match="no grammar for 'cobol'; use one of python, javascript"):
         targets("", "cobol")
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "found"),
+    [
+        ("python", "é = 1  # one\n# two\ndef f():\n    'three'\n    x = 'four'\n",
+         ["# one", "# two", "'three'"]),
+        ("javascript", "// one\nlet x = 'two' /* three */\n", ["// one", "/* three */"]),
+        ("go", "package p // one\n", ["// one"]),
+    ],
+)  # fmt: skip
+def test_prose_is_comments_and_docstrings(language, text, found):
+    assert [span.of(text) for span in prose(text, language)] == found

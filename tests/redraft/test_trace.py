@@ -11,7 +11,9 @@ from redraft.messages import Completion, Pass, Stats
 def one_pass(*tokens: tuple[bytes, str | None], drafted: int = 0) -> Pass:
     pieces, origins = zip(*tokens, strict=True) if tokens else ((), ())
     ids = tuple(range(len(tokens)))
-    return Pass(tokens=ids, pieces=pieces, origins=origins, drafted=drafted, seconds=0.25)
+    return Pass(
+        tokens=ids, pieces=pieces, origins=origins, runners_up=(), drafted=drafted, seconds=0.25
+    )
 
 
 def answer(text: str, *passes: Pass) -> Completion:

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,8 +18,8 @@ from tests.redraft_lookup.fakes import (
 )
 
 from redraft_lookup.decoding import Decoding, Limits, Step, decode, decode_many
-from redraft_lookup.draft import Draft
-from redraft_lookup.sampling import BadLogitsError, Greedy, Sampler
+from redraft_lookup.draft import EMPTY, Draft
+from redraft_lookup.sampling import BadLogitsError, Chooser, Greedy, Sampler
 from redraft_lookup.share import Share
 from redraft_lookup.testing import ScriptedTarget
 
@@ -237,10 +238,47 @@ def test_verification_follows_ancestors_only(
 
 def test_a_step_counts_what_was_drafted_and_accepted():
     steps = run(ScriptedTarget([4], [6, 7, 5]), [4], FixedDrafter(TREE), max_tokens=3)
+    steps = [replace(step, runners_up=()) for step in steps]
     assert steps == [
-        Step(tokens=(6, 7, 5), origins=("copied", "learned", None), drafted=4, accepted=2,
+        Step(tokens=(6, 7, 5), runners_up=(), origins=("copied", "learned", None), drafted=4, accepted=2,
              finish="length"),
     ]  # fmt: skip
+
+
+def others(*rows: list[float], draft: Draft = EMPTY, chooser: Chooser | None = None) -> list:
+    """The runners-up of a pass whose logits are `rows`."""
+    limits = Limits(max_tokens=9)
+    decoding = Decoding([0], FixedDrafter(draft), limits, chooser or Greedy())
+    decoding.propose(8)
+    step, _ = decoding.receive(np.array(rows, np.float32))
+    return list(step.runners_up)
+
+
+@pytest.mark.parametrize(
+    ("row", "other"),
+    [
+        ([3.0, 1.0, 2.5], (2, 0.5)),
+        ([1.0, 3.0, 2.0], (2, 1.0)),
+        ([1.0, 2.0, 4.0], (1, 2.0)),
+        ([2.0, 2.0, 2.0], (1, 0.0)),
+        ([7.0], (0, 0.0)),
+    ],
+)
+def test_the_runner_up_of_a_token_is_the_likeliest_other(row: list[float], other: tuple):
+    assert others(row) == [other]
+
+
+def test_each_token_of_a_pass_has_its_runner_up():
+    rows = [0.0, 5.0, 4.0], [1.0, 0.0, 5.0]
+    assert others(*rows, draft=Draft.chain([1], "guess")) == [(2, 1.0), (0, 4.0)]
+
+
+def test_beside_a_sampled_token_the_likeliest_is_runner_up():
+    class Third:
+        def choose(self, logits, position):
+            return 2
+
+    assert others([5.0, 4.0, 1.5], chooser=Third()) == [(0, -3.5)]
 
 
 @pytest.mark.parametrize("wanted", [True, False])

@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from typing import Protocol
 
-from redraft.messages import Pass, Progress, Stats
+from redraft.messages import Pass, Progress, RunnerUp, Stats
 from redraft_lookup import Step
 
 __all__ = ["Output", "Report"]
@@ -90,6 +90,10 @@ class Report:
                 tokens=step.tokens,
                 pieces=tuple(pieces.piece(token) for token in step.tokens),
                 origins=step.origins,
+                runners_up=tuple(
+                    RunnerUp(token=token, piece=pieces.piece(token), behind=behind)
+                    for token, behind in step.runners_up
+                ),
                 drafted=step.drafted,
                 seconds=now - self._last,
             )

@@ -78,6 +78,18 @@ class Source:
         place = _code_points(self._data, (n for x in nodes for n in (x.start_byte, x.end_byte)))
         return sorted(Span(place[node.start_byte], place[node.end_byte]) for node in nodes)
 
+    def prose(self) -> list[Span]:
+        """Comments, and strings that stand where a statement may, in the order they begin."""
+        found, nodes = [], [self._root]
+        while nodes:
+            node = nodes.pop()
+            if _is_prose(node):
+                found.append(node)
+            else:
+                nodes += node.children
+        place = _code_points(self._data, (n for x in found for n in (x.start_byte, x.end_byte)))
+        return sorted(Span(place[node.start_byte], place[node.end_byte]) for node in found)
+
     def definitions(self) -> list[Definition]:
         """Every named function, class and the like, in the order they begin."""
         found = [
@@ -201,6 +213,11 @@ class Source:
         start += len(inside) - len(inside.lstrip())
         stop -= len(inside) - len(inside.rstrip())
         return (start, stop) if start < stop else None
+
+
+def _is_prose(node: Node) -> bool:
+    is_statement = node.parent is not None and node.parent.type == "expression_statement"
+    return "comment" in node.type or (node.type == "string" and is_statement)
 
 
 def normal_name(name: str, unnamed: Iterable[str] = ()) -> str:

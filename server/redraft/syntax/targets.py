@@ -109,6 +109,11 @@ def captured(text: str, language: str, query: str) -> tuple[Span, ...]:
     return tuple(Source(text, language).captured(query))
 
 
+def prose(text: str, language: str) -> tuple[Span, ...]:
+    """The comments and docstrings of `text`, in the order they begin."""
+    return tuple(Source(text, language).prose())
+
+
 def parse_errors(text: str, language: str) -> int:
     """How many syntax errors the parser met in `text`; 0 for a clean text."""
     return Source(text, language).n_problems()

@@ -86,15 +86,22 @@ def test_a_report_adds_up():
     report.prefilled(4, 0.0)
     report.prefilled(8, 0.5)
     report.start()
-    step = Step(tokens=(0, 1), origins=("copied", None), drafted=3, accepted=1, guarded=True)
-    report.decoded(step, Pieces(b"a", b"b"))
-    report.decoded(Step(tokens=(0,), origins=(None,), drafted=0, accepted=0), Pieces(b"a"))
+    pieces = Pieces(b"a", b"b")
+    others, origins = ((1, 0.5), (0, 2.0)), ("copied", None)
+    step = Step(
+        tokens=(0, 1), runners_up=others, origins=origins, drafted=3, accepted=1, guarded=True
+    )
+    report.decoded(step, pieces)
+    step = Step(tokens=(0,), runners_up=((1, 4.0),), origins=(None,), drafted=0, accepted=0)
+    report.decoded(step, pieces)
     stats = report.stats(3)
     assert (stats.prompt_tokens, stats.reused_tokens, stats.output_tokens) == (9, 4, 3)
     assert (stats.passes, stats.drafted, stats.accepted, stats.guarded) == (2, 3, 1, 1)
     assert stats.prefill_s == 0.5
     assert stats.decode_s == sum(one.seconds for one in report.passes)
     assert [one.pieces for one in report.passes] == [(b"a", b"b"), (b"a",)]
+    others = [[(one.piece, one.behind) for one in done.runners_up] for done in report.passes]
+    assert others == [[(b"b", 0.5), (b"a", 2.0)], [(b"b", 4.0)]]
 
 
 def test_progress_never_expects_less_than_is_done():

@@ -71,6 +71,7 @@ def test_a_pass_is_cut_where_the_origin_changes_and_not_inside_a_character() -> 
         tokens=(1, 2, 3),
         pieces=(b"a\xce", b"\xbb", b"c"),
         origins=("copied", "copied", None),
+        runners_up=(),
         drafted=2,
         seconds=0.5,
     )

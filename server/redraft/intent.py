@@ -1,0 +1,52 @@
+"""What kind of change an instruction asks for, by its words; code that it quotes has no say.
+
+English only: an instruction in another language counts as one that asks for none of these.
+"""
+
+import re
+
+__all__ = ["asks_to_add", "asks_to_fix", "asks_to_lay_out", "asks_to_remove"]
+
+_QUOTED = re.compile(r"^[ \t]*(`{3,}|~{3,}).*?^[ \t]*\1[ \t]*$", re.DOTALL | re.MULTILINE)
+
+_ADD = re.compile(
+    r"\b(?:add|append|insert|includ|put|paste|copy|use|using|call|implement|writ|creat|introduc"
+    r"|mov|replac|into)[a-z]*\b",
+    re.IGNORECASE,
+)
+_FIX = re.compile(
+    r"\b(?:fix|bugs?|debug|repair|wrong|incorrect|broken|fail(?:s|ed|ing)?)\b", re.IGNORECASE
+)
+_LAYOUT = re.compile(
+    r"indent|dedent|white ?space|\btabs?\b|\bspaces\b|blank line|line ending", re.IGNORECASE
+)
+_REMOVE = re.compile(
+    r"\b(?:remov|delet|drop|eras|get rid|eliminat|discard|omit|simplif|shorten|inline\b|condens"
+    r"|compress|reduc|collaps|merge|dedup|minimi[sz]|one-?line|single line|extract|replace"
+    r"|comprehension|(?:clear|empty|strip|cut) (?:out|the|this|all)\b)",
+    re.IGNORECASE,
+)
+
+
+def asks_to_add(instruction: str) -> bool:
+    """Whether code that `instruction` quotes may be meant to go into the file."""
+    return bool(_ADD.search(_words(instruction)))
+
+
+def asks_to_fix(instruction: str) -> bool:
+    """Whether `instruction` says that the code is wrong, so that leaving it as it is cannot be."""
+    return bool(_FIX.search(_words(instruction)))
+
+
+def asks_to_lay_out(instruction: str) -> bool:
+    """Whether white space is what `instruction` is about."""
+    return bool(_LAYOUT.search(_words(instruction)))
+
+
+def asks_to_remove(instruction: str) -> bool:
+    """Whether an edit as `instruction` says may leave much less text than there was."""
+    return bool(_REMOVE.search(_words(instruction)))
+
+
+def _words(instruction: str) -> str:
+    return _QUOTED.sub("", instruction)
