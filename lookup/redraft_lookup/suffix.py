@@ -37,11 +37,10 @@ class SuffixIndex:
 
     def extend(self, tokens: Sequence[int]) -> None:
         """Add tokens at the end. Amortised constant time each."""
-        size = len(self._latest)
-        while size < 2 * (len(self.tokens) + len(tokens)):
-            size *= 2
-        if size > len(self._latest):
-            self._resize(size)
+        n_tokens = len(self.tokens) + len(tokens)
+        if len(self._latest) < 2 * n_tokens:
+            # Room for as many again: a reply seldom outgrows what its prompt was given.
+            self._resize(1 << (4 * n_tokens).bit_length())
         for token in tokens:
             place = len(self.tokens)
             self.tokens.append(token)
