@@ -195,7 +195,9 @@ class CopyDrafter:
             return False
         owner.misses += 1
         start = source.offsets[position]
-        kept = [one for one in source.substitutions if one.misses <= one.hits]
+        over = [owner] if owner.is_local else []
+        over += [one for one in source.substitutions if one.misses > one.hits]
+        kept = [one for one in source.substitutions if one not in over]
         found = source.occurrence(owner, start)
         self._rewrite(start, kept, untouched=found[1] if found else start)
         if source.ids and source.ids[0] == token:
@@ -226,7 +228,9 @@ class CopyDrafter:
         if substitution is None or position >= len(offsets):
             return
         known = self._source.substitutions
-        if any(one.old == substitution.old for one in known):
+        if substitution.is_local:
+            known = [one for one in known if not one.is_local]
+        elif any(one.old == substitution.old for one in known):
             return
         if self._source.occurrence(substitution, offsets[position]):
             self._rewrite(offsets[position], [*known, substitution])

@@ -8,20 +8,22 @@ are not those of a and those of b: the rewritten source is tokenised anew.
 import re
 from array import array
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Source", "Substitution", "Vocabulary", "learn"]
+__all__ = ["Shift", "Source", "Substitution", "Vocabulary", "learn"]
 
 AHEAD = 4096  # bytes that are rewritten at once: some twenty drafts
 MARGIN = 256  # tokens before the end of what was rewritten at which more of it is
 NEWLINE = ord("\n")
 MAX_LENGTH = 200  # bytes of a substitution: longer ones do not come back
+
+SURE_SHIFT = 2  # hits: a line that is indented otherwise seldom is the only one
 
 WORD = rb"[A-Za-z0-9_\x80-\xff]"
 LAST_WORD = re.compile(rb"(?:" + WORD + rb")+[^A-Za-z0-9_\n\x80-\xff]*\Z")
@@ -45,15 +47,47 @@ class Substitution:
     misses: int = 0
     pattern: re.Pattern[bytes] = field(init=False)
 
+    is_local: ClassVar[bool] = False  # over with its first miss
+
     def __post_init__(self) -> None:
+        self.pattern = self._compiled()
+
+    def places(self, text: bytes, start: int, stop: int) -> Iterator[tuple[int, int, bytes]]:
+        """Where `text` from `start` to `stop` says something else than it should, and what."""
+        place = text.find(self.old, start, stop)  # far faster than the pattern
+        if place >= 0:
+            for match in self.pattern.finditer(text, place, stop):
+                yield *match.span(), self._instead(match)
+
+    def _instead(self, _: re.Match[bytes]) -> bytes:
+        return self.new
+
+    def _compiled(self) -> re.Pattern[bytes]:
         before = rb"(?<!" + WORD + rb")" if _is_word(self.old[:1]) else rb""
         after = rb"(?!" + WORD + rb")" if _is_word(self.old[-1:]) else rb""
-        self.pattern = re.compile(before + re.escape(self.old) + after)
+        return re.compile(before + re.escape(self.old) + after)
 
     @property
     def probability(self) -> float:
         """That the next occurrence is substituted too (posterior mean of a Beta(2, 1))."""
         return (self.hits + 2) / (self.hits + self.misses + 3)
+
+
+class Shift(Substitution):
+    """Lines are indented by `new` where the source indents them by `old`; one of the two is empty.
+
+    A block that goes into another one or out of it: where one line does not follow suit it ends.
+    """
+
+    __slots__ = ()
+    is_local = True
+
+    def _instead(self, match: re.Match[bytes]) -> bytes:
+        return self.new + match[1]
+
+    def _compiled(self) -> re.Pattern[bytes]:
+        # With the line's first character there is always a token to be told right from wrong.
+        return re.compile(rb"(?<=\n)" + re.escape(self.old) + rb"([ \t]*[^\s])")
 
 
 def learn(before: bytes, old: bytes, new: bytes, after: bytes) -> Substitution | None:
@@ -62,6 +96,9 @@ def learn(before: bytes, old: bytes, new: bytes, after: bytes) -> Substitution |
     Widened to whole identifiers, or to the identifier in front where nothing but punctuation
     changed. None where nothing is left that could occur again.
     """
+    shift = _shift(before, old, new)
+    if shift:
+        return shift
     if _is_word(old[:1] or after[:1]) or _is_word(new[:1]):
         stem = _tail(before)
         old, new = stem + old, stem + new
@@ -81,6 +118,27 @@ def learn(before: bytes, old: bytes, new: bytes, after: bytes) -> Substitution |
     if old == new or max(len(old), len(new)) > MAX_LENGTH:
         return None
     return Substitution(old, new)
+
+
+def _shift(before: bytes, old: bytes, new: bytes) -> Shift | None:
+    """What the line shows on which the edit ends, if it is indented otherwise and else the same.
+
+    Lines may have been put in front of it; where some were taken away, it is another line.
+    """
+    n_both = min(len(old), len(new))
+    same = next((i for i in range(n_both) if old[i] != new[i]), n_both)
+    (_, old_break, old_line), (_, new_break, new_line) = (
+        (before + part).rpartition(b"\n") for part in (old, new)
+    )
+    old_rest, new_rest = old_line.lstrip(b" \t"), new_line.lstrip(b" \t")
+    if b"\n" in old[same:] or not old_break or not new_break or old_rest != new_rest:
+        return None
+    less, more = old_line.removesuffix(old_rest), new_line.removesuffix(new_rest)
+    if less != more and less.endswith(more):
+        return Shift(less.removesuffix(more), b"", hits=SURE_SHIFT)
+    if less != more and more.endswith(less):
+        return Shift(b"", more.removesuffix(less), hits=SURE_SHIFT)
+    return None
 
 
 class Source:
@@ -117,16 +175,16 @@ class Source:
         rest = self._border(max(start, untouched) + AHEAD)
         stop = self._starts[rest] if rest < len(self._starts) else len(self.text)
         parts: list[bytes] = []
-        marks: list[tuple[int, int, Substitution | None]] = []  # new byte, old byte, owner
+        marks: list[_Mark] = []
         new_end, old_end = 0, start
-        for first, last, owner in self._spans(max(start, untouched), stop):
-            marks.append((new_end, old_end, None))
-            parts += (self.text[old_end:first], owner.new)
+        for first, last, new, owner in self._spans(max(start, untouched), stop):
+            marks.append(_Mark(new_end, old_end, first - old_end, None))
+            parts += (self.text[old_end:first], new)
             new_end += first - old_end
-            marks.append((new_end, first, owner))
-            new_end += len(owner.new)
+            marks.append(_Mark(new_end, first, len(new), owner))
+            new_end += len(new)
             old_end = last
-        marks.append((new_end, old_end, None))
+        marks.append(_Mark(new_end, old_end, stop - old_end, None))
         parts.append(self.text[old_end:stop])
         ahead = list(self._vocabulary.tokenize(b"".join(parts)))
         self.n_ahead = len(ahead)
@@ -154,42 +212,50 @@ class Source:
 
     def occurrence(self, substitution: Substitution, start: int) -> tuple[int, int] | None:
         """The first bytes [start, stop) left to substitute from byte `start` on."""
-        place = self.text.find(substitution.old, start)  # far faster than the pattern
-        found = substitution.pattern.search(self.text, place) if place >= 0 else None
-        return found.span() if found else None
+        found = next(substitution.places(self.text, start, len(self.text)), None)
+        return found and found[:2]
 
-    def _spans(self, start: int, stop: int) -> list[tuple[int, int, Substitution]]:
+    def _spans(self, start: int, stop: int) -> list[tuple[int, int, bytes, Substitution]]:
+        """First byte, last byte, what stands there instead and whose work it is, ascending."""
         found = [
-            (match.start(), match.end(), substitution)
+            (*place, substitution)
             for substitution in self.substitutions
-            if self.text.find(substitution.old, start, stop) >= 0
-            for match in substitution.pattern.finditer(self.text, start, stop)
+            for place in substitution.places(self.text, start, stop)
         ]
         found.sort(key=lambda span: (span[0], -span[1]))
-        apart: list[tuple[int, int, Substitution]] = []
+        apart: list[tuple[int, int, bytes, Substitution]] = []
         for span in found:
             if not apart or span[0] >= apart[-1][1]:
                 apart.append(span)
         return apart
 
     def _locate(
-        self, ids: Sequence[int], marks: list[tuple[int, int, Substitution | None]]
+        self, ids: Sequence[int], marks: Sequence["_Mark"]
     ) -> tuple["array[int]", list[Substitution | None]]:
         """The offsets and owners of rewritten `ids`."""
         ends = np.cumsum([len(self._vocabulary.piece(token)) for token in ids])
         starts = np.concatenate(([0], ends[:-1]))
-        new_bytes = np.array([new_byte for new_byte, _, _ in marks])
-        old_bytes = np.array([old_byte for _, old_byte, _ in marks])
-        moves = np.array([owner is None for _, _, owner in marks])
+        new_bytes = np.array([one.new_byte for one in marks])
+        old_bytes = np.array([one.old_byte for one in marks])
+        moves = np.array([one.owner is None for one in marks])
         mark = np.searchsorted(new_bytes, starts, side="right") - 1
         offsets = old_bytes[mark] + np.where(moves[mark], starts - new_bytes[mark], 0)
         owners: list[Substitution | None] = [None] * len(ids)
-        for new_byte, _, owner in marks:
-            if owner is not None:
-                first = int(np.searchsorted(ends, new_byte, side="right"))
-                last = int(np.searchsorted(starts, new_byte + len(owner.new), side="left"))
-                owners[first:last] = [owner] * (last - first)
+        for one in marks:
+            if one.owner is not None:
+                first = int(np.searchsorted(ends, one.new_byte, side="right"))
+                last = int(np.searchsorted(starts, one.new_byte + one.length, side="left"))
+                owners[first:last] = [one.owner] * (last - first)
         return array("i", offsets.astype(np.int32).tobytes()), owners
+
+
+class _Mark(NamedTuple):
+    """A stretch of rewritten bytes: where it begins, there and in the original, and whose it is."""
+
+    new_byte: int
+    old_byte: int
+    length: int
+    owner: Substitution | None
 
 
 def _is_word(byte: bytes) -> bool:

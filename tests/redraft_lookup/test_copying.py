@@ -126,6 +126,30 @@ class TestLearnedEdits:
         assert last_half.count("copied") > 0.9 * len(last_half)
 
     @vocabularies
+    @pytest.mark.parametrize(
+        ("indent", "head", "tail"),
+        [
+            pytest.param(4, "    with lock:\n", "", id="into a block"),
+            pytest.param(-4, "", "", id="out of a block"),
+        ],
+    )
+    def test_the_lines_of_a_block_that_moves_are_drafted_where_they_go(
+        self, indent: int, head: str, tail: str, pattern: bytes
+    ):
+        block = [f"        {name}.{i} = load({name}, {i})\n" for i, name in enumerate(NAMES * 3)]
+        rest = "".join(f"    show({name})\n" for name in NAMES)
+        moved = [line.rjust(len(line) + indent) if indent > 0 else line[-indent:] for line in block]
+        before = f"def solve():\n{''.join(block)}{rest}"
+        after = f"def solve():\n{head}{''.join(moved)}{rest}{tail}"
+        words = Words(pattern)
+        edit = draft_edit(before, after, words=words)
+        assert edit.origins.count("learned") > len(block)
+        assert edit.drafter._source.substitutions == []
+        third = after.index(moved[2])
+        assert edit.n_fresh_after(n_tokens(after[:third], words)) <= 4
+        assert len(edit.rows) <= 20
+
+    @vocabularies
     @pytest.mark.parametrize("seed", range(5))
     def test_renames_here_and_there_never_change_the_answer(self, seed: int, pattern: bytes):
         """After a refuted substitution the pointer stands in a source that began anew."""

@@ -5,7 +5,14 @@ import random
 import pytest
 from tests.redraft_lookup.words import MERGING, PLAIN, Words
 
-from redraft_lookup.substitute import AHEAD, MAX_LENGTH, Source, Substitution, learn
+from redraft_lookup.substitute import (
+    AHEAD,
+    MAX_LENGTH,
+    Shift,
+    Source,
+    Substitution,
+    learn,
+)
 
 
 @pytest.mark.parametrize(
@@ -31,6 +38,59 @@ def test_learn(before: str, old: str, new: str, after: str, expected: tuple[str,
     assert (found and (found.old.decode(), found.new.decode())) == expected
 
 
+@pytest.mark.parametrize(
+    ("before", "old", "new", "expected"),
+    [
+        pytest.param("if x:\n", "        ", "    ", ("    ", ""), id="to the left"),
+        pytest.param("if x:\n", "    ", "        ", ("", "    "), id="to the right"),
+        pytest.param("if x:\n    ", "    y", "y", ("    ", ""), id="a part of it, and a word"),
+        pytest.param("x()", "\n        ", "\n    ", ("    ", ""), id="a token with the line break"),
+        pytest.param("x()\n", "\ty", "y", ("\t", ""), id="a tab, to the margin"),
+        pytest.param("x()\n", "    ", "try:\n        ", ("", "    "), id="below a new line"),
+        pytest.param("x()\n", "", "\t", ("", "\t"), id="from the margin"),
+    ],
+)
+def test_a_line_that_is_indented_otherwise_teaches_a_shift(
+    before: str, old: str, new: str, expected: tuple[str, str]
+):
+    found = learn(before.encode(), old.encode(), new.encode(), b" = 1\n")
+    assert isinstance(found, Shift)
+    assert (found.old.decode(), found.new.decode()) == expected
+
+
+@pytest.mark.parametrize(
+    ("before", "old", "new"),
+    [
+        pytest.param("x = ", "    ", " ", id="inside a line"),
+        pytest.param("x()\n", "        y()\n    ", "    ", id="a line deleted"),
+        pytest.param("x\ny", "()\n    y", "", id="lines deleted up to the same word"),
+        pytest.param("x()\n", "  y", "z", id="another word"),
+        pytest.param("x()\n", "\t", "    ", id="tabs to spaces"),
+        pytest.param("", "    ", "", id="no line break in sight"),
+        pytest.param("x()\n", "    ", "    y\n    ", id="a line inserted"),
+    ],
+)
+def test_no_shift(before: str, old: str, new: str):
+    assert not isinstance(learn(before.encode(), old.encode(), new.encode(), b" z\n"), Shift)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "shifted"),
+    [
+        ("    ", "", "a:\nb\n\n    c\n  d\ne"),
+        ("", "  ", "a:\n      b\n\n          c\n    d\n  e"),
+        ("\t", "", "a:\n    b\n\n        c\n  d\ne"),
+    ],
+)
+def test_a_shift_moves_the_filled_lines_that_it_can(old: str, new: str, shifted: str):
+    words = Words(MERGING)
+    text = "a:\n    b\n\n        c\n  d\ne"
+    source, shift = Source(words.tokenize(text.encode()), words), Shift(old.encode(), new.encode())
+    source.rewrite(0, [shift])
+    assert words.text(source.ids) == shifted
+    expect_in_step(source, words)
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_what_is_learnt_makes_the_new_text_of_the_old(seed: int):
     chance = random.Random(seed)
@@ -38,7 +98,7 @@ def test_what_is_learnt_makes_the_new_text_of_the_old(seed: int):
         "".join(chance.choices("ab_ (),\n", k=chance.randrange(6))).encode() for _ in range(4)
     )
     found = learn(before, old, new, after)
-    if found is not None:
+    if found is not None and not found.is_local:
         assert found.old in before + old + after
         replaced = (before + old + after).replace(found.old, found.new)
         assert found.old != found.new
