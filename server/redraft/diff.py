@@ -19,7 +19,7 @@ from diff_match_patch import diff_match_patch
 from redraft.messages import Replacement, Span
 from redraft.text import split_lines
 
-__all__ = ["minimal", "unified"]
+__all__ = ["apply", "minimal", "unified"]
 
 # Myers' method takes up to the square of this in steps of Python: 0.1 s at worst for one stretch.
 _MAX_COMPARED = 1_000
@@ -53,7 +53,7 @@ class _Change(NamedTuple):
 def minimal(old: str, new: str, *, offset: int = 0) -> tuple[Replacement, ...]:
     """The smallest edits that turn `old` into `new`, ascending and apart from each other.
 
-    `apply_replacements(old, minimal(old, new)) == new`. Spans count from the start of `old` plus
+    `apply(old, minimal(old, new)) == new`. Spans count from the start of `old` plus
     `offset`. No edit begins or ends inside a CRLF, or between a letter and its combining marks.
     """
     old_lines, new_lines = split_lines(old), split_lines(new)
@@ -204,6 +204,23 @@ def _starts(items: Sequence[str]) -> list[int]:
     for item in items:
         starts.append(starts[-1] + len(item))
     return starts
+
+
+def apply(text: str, replacements: Sequence[Replacement]) -> str:
+    """Apply ascending, non-overlapping `replacements` to `text`.
+
+    Raises ValueError where they overlap, are out of order, or reach past the text.
+    """
+    parts: list[str] = []
+    end = 0
+    for replacement in replacements:
+        span = replacement.span
+        if span.start < end or span.stop > len(text):
+            raise ValueError(f"replacement {span} overlaps its neighbour or leaves the text")
+        parts += (text[end : span.start], replacement.new_text)
+        end = span.stop
+    parts.append(text[end:])
+    return "".join(parts)
 
 
 def unified(old: str, new: str, path: str) -> str:

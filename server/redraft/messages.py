@@ -4,7 +4,7 @@ Knows nothing of files, editors, models or the wire. Positions are code points o
 text as it stands on disk (line endings included); `redraft.text` converts to what editors count.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Literal, Protocol, TypeAlias
 
@@ -25,11 +25,11 @@ __all__ = [
     "Replacement",
     "Rewritten",
     "Route",
+    "RunnerUp",
     "Span",
     "Stats",
     "Strategy",
     "Unchanged",
-    "apply_replacements",
 ]
 
 Reason: TypeAlias = Literal[
@@ -285,20 +285,3 @@ class Model(Protocol):
 
         `cancelled` is asked between passes. Raises EngineError when the native library fails.
         """
-
-
-def apply_replacements(text: str, replacements: Sequence[Replacement]) -> str:
-    """Apply ascending, non-overlapping `replacements` to `text`.
-
-    Raises ValueError where they overlap, are out of order, or reach past the text.
-    """
-    parts: list[str] = []
-    end = 0
-    for replacement in replacements:
-        span = replacement.span
-        if span.start < end or span.stop > len(text):
-            raise ValueError(f"replacement {span} overlaps its neighbour or leaves the text")
-        parts += (text[end : span.start], replacement.new_text)
-        end = span.stop
-    parts.append(text[end:])
-    return "".join(parts)

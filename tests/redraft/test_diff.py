@@ -4,8 +4,7 @@ import subprocess
 
 import pytest
 
-from redraft.diff import minimal, unified
-from redraft.messages import apply_replacements
+from redraft.diff import apply, minimal, unified
 from redraft.text import split_lines
 
 
@@ -84,7 +83,7 @@ def mutated(rng, pieces):
 
 def assert_law(old, new):
     found = minimal(old, new)
-    assert apply_replacements(old, found) == new
+    assert apply(old, found) == new
     end = -1
     for edit in found:
         assert edit.span.start > end, "edits touch"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.redraft.scripted import Scripted
 
-from redraft import syntax
+from redraft import diff, syntax
 from redraft.messages import (
     DecodeOptions,
     EditRequest,
@@ -15,7 +15,6 @@ from redraft.messages import (
     Rewritten,
     Span,
     Unchanged,
-    apply_replacements,
 )
 from redraft.rewrite import rewrite
 
@@ -86,7 +85,7 @@ def test_every_case_has_a_target():
 
 def assert_lawful(request, outcome):
     """A `Rewritten` does what its record promises."""
-    assert apply_replacements(request.text, outcome.replacements) == outcome.new_text
+    assert diff.apply(request.text, outcome.replacements) == outcome.new_text
     assert all(r.span in request.target for r in outcome.replacements)
     head, tail = request.text[: request.target.start], request.text[request.target.stop :]
     assert outcome.new_text.startswith(head)

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from redraft import files, syntax
+from redraft import diff, files, syntax
 from redraft.codemod.plan import PlannedFile
 from redraft.codemod.replies import Reply
 from redraft.codemod.results import Declined, Ending, FileResult, TargetResult
 from redraft.codemod.task import Again, Answer, Opened, Task, answers
 from redraft.errors import EngineError, InputError
-from redraft.messages import Model, Refused, Replacement, Rewritten, apply_replacements
+from redraft.messages import Model, Refused, Replacement, Rewritten
 from redraft.rewrite import ask, conclude
 from redraft.text import LineIndex
 
@@ -65,7 +65,7 @@ class FileEdit:
     def _merged(self, results: list[TargetResult]) -> FileResult:
         """The edits of all targets together, as long as the file still parses with them."""
         file, document = self._opened.file, self._opened.document
-        text = apply_replacements(document.text, _replacements(results))
+        text = diff.apply(document.text, _replacements(results))
         if text == document.text:
             return self._unchanged(results)
         if file.language and _n_errors(text, file) > _n_errors(document.text, file):

@@ -15,7 +15,7 @@ from redraft.codemod.plan import digest
 from redraft.codemod.results import FileResult
 from redraft.errors import InputError
 from redraft.files import Document
-from redraft.messages import Replacement, Span, apply_replacements
+from redraft.messages import Replacement, Span
 
 __all__ = ["Writer", "undo"]
 
@@ -141,7 +141,7 @@ def _announced(path: str, old: Document, new_text: str, kinds: Mapping[str, int]
 
 
 def _forward(text: str, announced: Announced) -> str:
-    return apply_replacements(
+    return diff.apply(
         text,
         [
             Replacement(span=Span(start, start + len(old)), new_text=new)
@@ -157,7 +157,7 @@ def _backward(text: str, announced: Announced) -> str:
         span = Span(start + shift, start + shift + len(new))
         replacements.append(Replacement(span=span, new_text=old))
         shift += len(new) - len(old)
-    return apply_replacements(text, replacements)
+    return diff.apply(text, replacements)
 
 
 def _bytes(result: FileResult) -> tuple[bytes, bytes]:
