@@ -195,9 +195,7 @@ class CopyDrafter:
             return False
         owner.misses += 1
         start = source.offsets[position]
-        over = [owner] if owner.is_local else []
-        over += [one for one in source.substitutions if one.misses > one.hits]
-        kept = [one for one in source.substitutions if one not in over]
+        kept = [one for one in source.substitutions if not one.is_over]
         found = source.occurrence(owner, start)
         self._rewrite(start, kept, untouched=found[1] if found else start)
         if source.ids and source.ids[0] == token:

@@ -47,7 +47,7 @@ class Substitution:
     misses: int = 0
     pattern: re.Pattern[bytes] = field(init=False)
 
-    is_local: ClassVar[bool] = False  # over with its first miss
+    is_local: ClassVar[bool] = False  # one at a time, and over with its first miss
 
     def __post_init__(self) -> None:
         self.pattern = self._compiled()
@@ -66,6 +66,11 @@ class Substitution:
         before = rb"(?<!" + WORD + rb")" if _is_word(self.old[:1]) else rb""
         after = rb"(?!" + WORD + rb")" if _is_word(self.old[-1:]) else rb""
         return re.compile(before + re.escape(self.old) + after)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it was wrong too often to go on."""
+        return self.misses > (0 if self.is_local else self.hits)
 
     @property
     def probability(self) -> float:
@@ -133,11 +138,11 @@ def _shift(before: bytes, old: bytes, new: bytes) -> Shift | None:
     old_rest, new_rest = old_line.lstrip(b" \t"), new_line.lstrip(b" \t")
     if b"\n" in old[same:] or not old_break or not new_break or old_rest != new_rest:
         return None
-    less, more = old_line.removesuffix(old_rest), new_line.removesuffix(new_rest)
-    if less != more and less.endswith(more):
-        return Shift(less.removesuffix(more), b"", hits=SURE_SHIFT)
-    if less != more and more.endswith(less):
-        return Shift(b"", more.removesuffix(less), hits=SURE_SHIFT)
+    was, now = old_line.removesuffix(old_rest), new_line.removesuffix(new_rest)
+    if was != now and was.endswith(now):
+        return Shift(was.removesuffix(now), b"", hits=SURE_SHIFT)
+    if was != now and now.endswith(was):
+        return Shift(b"", now.removesuffix(was), hits=SURE_SHIFT)
     return None
 
 

@@ -1,7 +1,7 @@
 """Finds where the end of a text stood before: longest suffix match in constant time a token.
 
 Hash chains as in LZ77 compressors (RFC 1951, section 4): a table from the hash of the last
-`KEY` tokens to their latest place, and for each place a link to the one before. About 20 bytes a
+`KEY` tokens to their latest place, and for each place a link to the one before. 16 to 40 bytes a
 token, in flat arrays.
 """
 

@@ -136,17 +136,17 @@ def thinking(asked: Prompt) -> Prompt:
 
 def begun(asked: Prompt, reply: str) -> Prompt:
     """`asked`, with the beginning of the reply given."""
-    return replace(asked, request=_opened(asked, asked.request[-1].text + reply))
+    return _opened(asked, asked.request[-1].text + reply)
 
 
 def after(asked: Prompt, sentence: str) -> Prompt:
     """The second step: `asked` for the code, `sentence` said."""
-    return replace(asked, request=_opened(asked, f"{sentence}\n\n{asked.request[-1].text}"))
+    return _opened(asked, f"{sentence}\n\n{asked.request[-1].text}")
 
 
-def _opened(asked: Prompt, opening: str) -> tuple[Piece, ...]:
-    """The request of `asked` with another opening of the reply."""
-    return (*asked.request[:-1], Piece(opening))
+def _opened(asked: Prompt, opening: str) -> Prompt:
+    """`asked` with another opening of the reply."""
+    return replace(asked, request=(*asked.request[:-1], Piece(opening)))
 
 
 def _ask(

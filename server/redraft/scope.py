@@ -1,6 +1,7 @@
 """Whether a reply rewrites the named target or more than it, and the target's own part of it.
 
-A model that was asked for one method may answer with its class or the whole file.
+A model that was asked for one method may answer with its class or the whole file, and go on with
+the tests that it was shown.
 """
 
 from redraft import syntax
@@ -16,8 +17,8 @@ _QUOTED = 2 / 3  # the share of lines from which code counts as quoted: models c
 def narrow(request: EditRequest, code: str) -> str | None:
     """`code`, or the target's part of it where `code` repeats what the file has elsewhere.
 
-    None where it does and the target cannot be told apart in it. A target without a name is
-    never narrowed.
+    None where it does and the target cannot be told apart in it. Of a target without a name only
+    code that the instruction quotes is cut off.
     """
     code = _without_quoted(request, code)
     own = named_target(request)
@@ -55,10 +56,11 @@ def _without_quoted(request: EditRequest, code: str) -> str:
     if request.language is None or not asks_to_fix(told) or asks_to_add(told):
         return code
     own = lf(request.target.of(request.text))
-    held, quoted = _lines(own), _lines(told)
+    quoted = _lines(told)
+    begins = quoted - _lines(own)
     lines = code.split("\n")
     for i, line in enumerate(lines):
-        if line[:1].isspace() or line.strip() not in quoted - held:
+        if line[:1].isspace() or line.strip() not in begins:
             continue
         head, tail = "\n".join(lines[:i]), _lines("\n".join(lines[i:]))
         is_quoted = len(tail & quoted) >= _QUOTED * len(tail)

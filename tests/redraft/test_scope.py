@@ -1,4 +1,5 @@
 import pytest
+from tests.redraft.requests import whole_file
 
 from redraft import syntax
 from redraft.messages import EditRequest, Span
@@ -107,13 +108,7 @@ FIXED = TOTAL.replace(" + 1", "")
 
 def fix(text=TOTAL, told="These are the tests:", language="python"):
     instruction = f"{told}\n```python\n{TESTS}\n```\n\nFix bugs in total."
-    return EditRequest(
-        path="a.py",
-        text=text,
-        target=Span(0, len(text)),
-        instruction=instruction,
-        language=language,
-    )
+    return whole_file(text, instruction, language=language)
 
 
 @pytest.mark.parametrize(

@@ -1,19 +1,13 @@
 import pytest
+from tests.redraft.requests import whole_file
 
-from redraft.messages import EditRequest, Span
 from redraft.unwrap import unwrap
 
 CODE = "def f():\n    return 2"
 
 
 def request(own="def f():\n    return 1\n", *, instruction="Return 2", language="python"):
-    return EditRequest(
-        path="f.py",
-        text=own,
-        target=Span(0, len(own)),
-        instruction=instruction,
-        language=language,
-    )
+    return whole_file(own, instruction, language=language)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ The only module that talks to tree-sitter and the only one that counts UTF-8 byt
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from tree_sitter import Node, Parser, Query, QueryCursor, QueryError
@@ -75,8 +75,7 @@ class Source:
         except QueryError as error:
             raise InputError(f"not a query of this grammar: {error}") from error
         nodes = {node.id: node for found in captures.values() for node in found}.values()
-        place = _code_points(self._data, (n for x in nodes for n in (x.start_byte, x.end_byte)))
-        return sorted(Span(place[node.start_byte], place[node.end_byte]) for node in nodes)
+        return self._spans(nodes)
 
     def prose(self) -> list[Span]:
         """Comments, and strings that stand where a statement may, in the order they begin."""
@@ -87,8 +86,11 @@ class Source:
                 found.append(node)
             else:
                 nodes += node.children
-        place = _code_points(self._data, (n for x in found for n in (x.start_byte, x.end_byte)))
-        return sorted(Span(place[node.start_byte], place[node.end_byte]) for node in found)
+        return self._spans(found)
+
+    def _spans(self, nodes: Collection[Node]) -> list[Span]:
+        place = _code_points(self._data, (n for x in nodes for n in (x.start_byte, x.end_byte)))
+        return sorted(Span(place[node.start_byte], place[node.end_byte]) for node in nodes)
 
     def definitions(self) -> list[Definition]:
         """Every named function, class and the like, in the order they begin."""

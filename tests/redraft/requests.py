@@ -1,0 +1,16 @@
+"""Requests that tests of several modules make."""
+
+from redraft.messages import EditRequest, Span
+
+__all__ = ["whole_file"]
+
+
+def whole_file(text, instruction, *, language="python"):
+    """The request to edit all of a file that holds `text`."""
+    return EditRequest(
+        path="f.py",
+        text=text,
+        target=Span(0, len(text)),
+        instruction=instruction,
+        language=language,
+    )
