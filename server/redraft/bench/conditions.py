@@ -4,6 +4,7 @@ import os
 import platform
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Final
@@ -67,12 +68,15 @@ def ended(known: Mapping[str, Any]) -> dict[str, Any]:
 def _others_s() -> float:
     """Seconds of all cores since the system's start that were neither idle nor this process's.
 
-    What child processes take is this one's once they have ended.
+    Its child processes are its own, running ones (a peer that is measured) as well as ended ones.
     """
-    every, own = psutil.cpu_times(), os.times()
+    every, own_s = psutil.cpu_times(), sum(os.times()[:4])
+    for child in psutil.Process().children(recursive=True):
+        with suppress(psutil.Error):  # it has ended, and counts among the ended ones next time
+            own_s += sum(child.cpu_times()[:4])
     idle_s = every.idle + getattr(every, "iowait", 0.0)
     counted_twice_s = getattr(every, "guest", 0.0) + getattr(every, "guest_nice", 0.0)
-    return float(sum(every) - counted_twice_s - idle_s - sum(own[:4]))
+    return float(sum(every) - counted_twice_s - idle_s - own_s)
 
 
 def warning(known: Mapping[str, Any]) -> str | None:
