@@ -14,8 +14,16 @@ _ADD = re.compile(
     r"|mov|replac|into)[a-z]*\b",
     re.IGNORECASE,
 )
+# What code should do, it does not do yet; how it should look, it may look already: "each function
+# should have a docstring" is said of those that have one, too.
+_DO = (
+    r"return|output|print|raise|throw|give|yield|produce|evaluate|accept|reject|ignore|match|skip"
+    r"|work"
+)
 _FIX = re.compile(
-    r"\b(?:fix|bugs?|debug|repair|wrong|incorrect|broken|fail(?:s|ed|ing)?)\b", re.IGNORECASE
+    r"\b(?:fix|bugs?|debug|repair|wrong|incorrect|correct|broken|fail(?:s|ed|ing)?"
+    rf"|(?:should|(?:supposed|meant|expected) to) (?:(?:not|also|only|never|always) )?(?:{_DO}))\b",
+    re.IGNORECASE,
 )
 _LAYOUT = re.compile(
     r"indent|dedent|white ?space|\btabs?\b|\bspaces\b|blank line|line ending", re.IGNORECASE

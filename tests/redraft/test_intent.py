@@ -15,7 +15,30 @@ def test_words_that_say_the_code_is_wrong(words):
     assert asks_to_fix(words)
 
 
-@pytest.mark.parametrize("words", ["Add a prefix", "rename f to fixture", "Say what it does"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "it prints the same text, but it should output it in reverse",
+        "f is supposed to return 3 for an empty list",
+        "The pattern should not match a dot",
+        "return the correct interest",
+    ],
+)
+def test_words_that_say_what_the_code_does_not_do_yet(words):
+    assert asks_to_fix(words)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Add a prefix",
+        "rename f to fixture",
+        "Say what it does",
+        "each function should have a docstring",  # it may have one
+        "names should be in snake case",
+        "should `return` be used here?",
+    ],
+)
 def test_words_that_do_not(words):
     assert not asks_to_fix(words)
 
