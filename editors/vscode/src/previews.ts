@@ -63,9 +63,6 @@ export class Previews implements Disposable {
       window.tabGroups.onDidChangeTabs(({ closed }) => {
         this.tabsClosed(closed);
       }),
-      window.tabGroups.onDidChangeTabGroups(() => {
-        this.markActive();
-      }),
       this.changed,
       this.rejected,
     ];
@@ -185,19 +182,11 @@ export class Previews implements Disposable {
         this.rejected.fire(preview);
       }
     }
-    this.markActive();
   }
 
   private refresh(): void {
     void commands.executeCommand("setContext", "redraft.hasPreview", this.open.size > 0);
-    this.markActive();
     this.changed.fire();
-  }
-
-  private markActive(): void {
-    const { activeTab } = window.tabGroups.activeTabGroup;
-    const isActive = activeTab !== undefined && shownIn(activeTab)?.scheme === SCHEME;
-    void commands.executeCommand("setContext", "redraft.previewActive", isActive);
   }
 }
 
