@@ -1,6 +1,6 @@
 """The few exceptions of redraft.
 
-Expected endings of an edit are data (`redraft.messages.Outcome`); an exception means the request
+Expected endings of an edit are data (`redraft.records.Outcome`); an exception means the request
 itself cannot be served. Every message says what happened and what to do about it.
 """
 

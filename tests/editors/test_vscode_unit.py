@@ -9,11 +9,11 @@ from typing import Any, get_args
 import pytest
 from tests.editors.workshop import EXTENSION, Workshop
 
-from redraft.lsp.actions import BUILT_IN
-from redraft.lsp.config import IDLE_UNLOAD_S
-from redraft.lsp.wire import Scope
-from redraft.messages import Exactness, Strategy
-from redraft.settings import Settings
+from redraft.config.actions import BUILT_IN
+from redraft.config.settings import Settings
+from redraft.lsp.contract import Scope
+from redraft.lsp.server_config import IDLE_UNLOAD_S
+from redraft.records import Exactness, Strategy
 
 MANIFEST: dict[str, Any] = json.loads((EXTENSION / "package.json").read_text(encoding="utf-8"))
 CONTRIBUTED: dict[str, Any] = MANIFEST["contributes"]

@@ -12,7 +12,7 @@ import pytest
 from redraft.bench.subject import Subject
 from redraft.cli import main, options
 from redraft.engine import Engine
-from redraft.messages import Model
+from redraft.records import Model
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Requests that tests of several modules make."""
 
-from redraft.messages import EditRequest, Span
+from redraft.records import EditRequest, Span
 
 __all__ = ["whole_file"]
 

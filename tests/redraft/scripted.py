@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from redraft.messages import (
+from redraft.records import (
     Completion,
     DecodeOptions,
     Finish,

@@ -1,5 +1,5 @@
 /**
- * The wire contract: what server/redraft/lsp/wire.py and docs/protocol.md say, in types.
+ * The wire contract: what server/redraft/lsp/contract.py and docs/protocol.md say, in types.
  *
  * Knows nothing of VS Code. Positions are those of the Language Server Protocol, in UTF-16 units.
  */

@@ -7,7 +7,7 @@ from string import ascii_lowercase
 from typing import Any
 
 from redraft.bench.table import markdown
-from redraft.engine.calibrate import Measurement
+from redraft.engine.calibration import Measurement
 
 __all__ = ["records", "table"]
 

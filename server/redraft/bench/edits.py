@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from redraft import prompt
 from redraft.bench import turns
 from redraft.bench.oracle import Oracle, oracle
 from redraft.bench.subject import Subject, answer, first_difference
 from redraft.bench.tasks import Scope, Task, request
-from redraft.messages import Completion, Exactness, Refused
+from redraft.prompting.build import build_prompt
+from redraft.records import Completion, Exactness, Refused
 
 __all__ = ["Record", "Skipped", "measure", "summary"]
 
@@ -66,7 +66,7 @@ def measure(
     """For each task its records, one for each of `strategies`, of which "plain" is the first."""
     subject.calibrate(DEPTHS, exactness)
     for number, task in enumerate(tasks):
-        asked = prompt.build(request(task, scope), subject, max_tokens=task.max_tokens)
+        asked = build_prompt(request(task, scope), subject, max_tokens=task.max_tokens)
         if isinstance(asked, Refused):
             yield Skipped(id=task.id, reason=asked.message)
             continue

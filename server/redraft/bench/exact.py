@@ -7,10 +7,11 @@ are answers that copy and answers that do not.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from redraft import chat, prompt
 from redraft.bench.subject import Subject, answer, first_difference
 from redraft.bench.tasks import Task, built_in, request
-from redraft.messages import Exactness, Piece, Prompt
+from redraft.prompting import template
+from redraft.prompting.build import build_prompt
+from redraft.records import Exactness, Piece, Prompt
 
 __all__ = ["ASKED", "Case", "Difference", "Tally", "cases", "compare"]
 
@@ -97,14 +98,14 @@ def _edits(subject: Subject, task: Task, instruction: str) -> Iterator[Case]:
         max_tokens=task.max_tokens,
     )
     for scope in ("function", "file"):
-        built = prompt.build(request(asked, scope), subject, max_tokens=task.max_tokens)
+        built = build_prompt(request(asked, scope), subject, max_tokens=task.max_tokens)
         if isinstance(built, Prompt):
             name = f"{task.id}, {scope}: {instruction}"
             yield Case(name=name, prompt=built, max_tokens=task.max_tokens)
 
 
 def _question(subject: Subject, task: Task, question: str) -> Case:
-    frame = chat.frame(subject.chat_template)
+    frame = template.render_frame(subject.chat_template)
     return Case(
         name=f"{task.id}: {question}",
         prompt=Prompt(

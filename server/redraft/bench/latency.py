@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final, cast
 
-from redraft import diff
+from redraft.text import diff
 
 __all__ = ["Latency", "run"]
 

@@ -14,10 +14,10 @@ from typing import Final
 
 import psutil
 
-from redraft import chat
 from redraft.bench.drafter import long_text
 from redraft.bench.subject import Subject
-from redraft.messages import Piece, Prompt
+from redraft.prompting import template
+from redraft.records import Piece, Prompt
 
 __all__ = ["Held", "compared", "measure"]
 
@@ -77,7 +77,7 @@ def _prompt(subject: Subject, n_tokens: int) -> Prompt:
     """Asks for a code of about `n_tokens` tokens again; a longer one begins as a shorter one."""
     text = long_text(4 * n_tokens)
     text = text[: len(text) * n_tokens // max(n_tokens, subject.count_tokens(text))]
-    frame = chat.frame(subject.chat_template)
+    frame = template.render_frame(subject.chat_template)
     ask = (Piece(_ASK), frame.closing)
     return Prompt(file=(frame.opening, Piece(text)), request=ask, source=text, stop=())
 

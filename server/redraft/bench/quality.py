@@ -13,8 +13,9 @@ from typing import Final, Literal, TypeAlias
 
 from redraft.bench.quality_sandbox import Sandbox
 from redraft.bench.quality_sets import Problem
-from redraft.guards import is_python
-from redraft.messages import (
+from redraft.edit import ask, rewrite
+from redraft.postprocess.checks import is_python
+from redraft.records import (
     Completion,
     DecodeOptions,
     EditRequest,
@@ -26,8 +27,7 @@ from redraft.messages import (
     Rewritten,
     Unchanged,
 )
-from redraft.rewrite import ask, rewrite
-from redraft.text import split_lines
+from redraft.text.lines import split_lines
 
 __all__ = ["PROMPTS", "LeftOut", "Record", "Reply", "measure"]
 

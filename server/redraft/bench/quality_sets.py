@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from redraft import syntax
 from redraft.errors import InputError
-from redraft.messages import EditRequest, Span
+from redraft.records import EditRequest, Span
 
 __all__ = ["CODE", "SETS", "Problem", "load"]
 

@@ -15,9 +15,9 @@ from typing import Any, Final
 
 from redraft.bench.scripted import Vocabulary, play
 from redraft.bench.tasks import built_in
-from redraft.engine.calibrate import PASSES, WIDER
+from redraft.engine.calibration import PASSES, WIDER
 from redraft.errors import InputError
-from redraft.messages import Route
+from redraft.records import Route
 from redraft_lookup import (
     Auto,
     Candidate,

@@ -9,13 +9,20 @@ from pathlib import Path
 from typing import Final, cast, get_args
 
 from redraft.engine import Engine
-from redraft.engine.native import ModelFile
+from redraft.engine.context_pool import Room, is_fused
+from redraft.engine.draft_model import SecondModel
+from redraft.engine.drafters import Strategies, Task, class_curve, class_rows
+from redraft.engine.llama import ModelFile
 from redraft.engine.request import ids_of
-from redraft.engine.room import Room, is_fused
-from redraft.engine.second import SecondModel
-from redraft.engine.strategies import Strategies, Task, class_curve, class_rows
 from redraft.errors import InputError
-from redraft.messages import Completion, DecodeOptions, Exactness, Prompt, Route, Strategy
+from redraft.records import (
+    Completion,
+    DecodeOptions,
+    Exactness,
+    Prompt,
+    Route,
+    Strategy,
+)
 from redraft_lookup import CostCurve, Draft, Drafter, Observation
 from redraft_lookup.peers import NgramMapK, NgramMod, NgramSimple
 

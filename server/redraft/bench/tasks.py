@@ -12,10 +12,10 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
-from redraft import files
 from redraft.errors import InputError
-from redraft.messages import EditRequest, Span
+from redraft.records import EditRequest, Span
 from redraft.syntax import LANGUAGES, Target, language_of, targets
+from redraft.text import files
 
 if sys.version_info >= (3, 11):
     import tomllib

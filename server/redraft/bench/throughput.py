@@ -14,8 +14,8 @@ from redraft import syntax
 from redraft.bench.subject import Subject
 from redraft.bench.tasks import Task
 from redraft.bench.turns import in_turn
-from redraft.messages import DecodeOptions, EditRequest
-from redraft.rewrite import Asked, ask
+from redraft.edit import Asked, ask
+from redraft.records import DecodeOptions, EditRequest
 
 __all__ = ["Run", "measure", "prompts", "summary"]
 

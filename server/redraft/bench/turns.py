@@ -5,7 +5,7 @@ from statistics import median
 from typing import TypeVar
 
 from redraft.bench.subject import Subject
-from redraft.messages import Completion, Exactness, Prompt, Route
+from redraft.records import Completion, Exactness, Prompt, Route
 
 __all__ = ["decode", "in_turn", "spread"]
 

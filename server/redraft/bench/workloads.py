@@ -12,12 +12,12 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
-from redraft import chat
 from redraft.bench import turns
 from redraft.bench.simulate import built_in_scripts
 from redraft.bench.subject import Subject, answer, first_difference
 from redraft.errors import InputError
-from redraft.messages import Completion, Exactness, Piece, Prompt, Route
+from redraft.prompting import template
+from redraft.records import Completion, Exactness, Piece, Prompt, Route
 
 __all__ = ["Question", "Ran", "built_in", "first_of_each", "load", "measure", "summary"]
 
@@ -105,7 +105,7 @@ def measure(
     n_repeats: int,
 ) -> Iterator[tuple[Ran, ...]]:
     """For each question what every strategy did, plain first."""
-    frame = chat.frame(subject.chat_template)
+    frame = template.render_frame(subject.chat_template)
     for number, question in enumerate(questions):
         file = (frame.opening, Piece(question.user))
         asked = Prompt(file=file, request=(frame.closing,), source="", stop=())

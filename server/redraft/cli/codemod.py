@@ -15,9 +15,9 @@ from redraft.cli import codemod_log, codemod_run, options
 from redraft.cli.codemod_run import Order
 from redraft.cli.edit import check_writable
 from redraft.codemod.commands import Command
+from redraft.codemod.discover import Rules, root_of
 from redraft.codemod.recipe import Recipe, load
 from redraft.codemod.select import Scope, Selection
-from redraft.codemod.walk import Rules, root_of
 from redraft.errors import InputError
 from redraft.syntax import LANGUAGES
 
@@ -197,8 +197,8 @@ def _what(args: argparse.Namespace) -> tuple[Recipe, list[Path]]:
 
 
 def _action(name: str) -> Recipe:
-    from redraft.lsp.actions import DIAGNOSTIC, SELECTION  # the language server: slow to import
-    from redraft.lsp.config import Config
+    from redraft.config.actions import DIAGNOSTIC, SELECTION  # the language server: slow to import
+    from redraft.lsp.server_config import Config
 
     actions, problems = Config({}, os.environ).actions(Path.cwd() / "any")
     known = {action.name: action for action in actions}

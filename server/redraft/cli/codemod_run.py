@@ -20,26 +20,26 @@ import platformdirs
 
 from redraft import models
 from redraft.cli import options
-from redraft.cli.codemod_show import Output, Shown, Stopper, reviewer
+from redraft.cli.codemod_reporter import Output, Shown, Stopper, reviewer
 from redraft.cli.codemod_tell import n_of
-from redraft.cli.show import say
+from redraft.cli.output import say
 from redraft.codemod import git
 from redraft.codemod.cache import Cache
 from redraft.codemod.commands import Command
-from redraft.codemod.distribute import connected
+from redraft.codemod.discover import Rules
 from redraft.codemod.estimate import Estimate, estimate
 from redraft.codemod.journal import Journal, Log, Started, folder_of, logs
 from redraft.codemod.plan import Plan, plan
+from redraft.codemod.ray import connected
 from redraft.codemod.recipe import Recipe
 from redraft.codemod.run import run
 from redraft.codemod.select import Selection
 from redraft.codemod.task import Task
-from redraft.codemod.walk import Rules
 from redraft.codemod.write import Writer
+from redraft.config.settings import Settings
 from redraft.errors import InputError
-from redraft.messages import DecodeOptions, Model
 from redraft.models.hashes import known_sha256
-from redraft.settings import Settings
+from redraft.records import DecodeOptions, Model
 
 __all__ = ["Order", "execute", "model_sha256", "model_size"]
 

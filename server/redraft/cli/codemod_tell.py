@@ -6,8 +6,8 @@ from typing import Any
 
 from redraft.codemod.plan import Plan
 from redraft.codemod.results import FileResult, Summary, TargetResult, kind_of
-from redraft.diff import unified
-from redraft.messages import Refused
+from redraft.records import Refused
+from redraft.text.diff import unified
 
 __all__ = ["n_of", "problems", "record", "rows"]
 

@@ -12,14 +12,16 @@ from importlib import resources
 from pathlib import Path
 from typing import Final
 
-from redraft import files, models, settings
-from redraft.cli import options, show
+from redraft import models
+from redraft.cli import options, output
 from redraft.cli.models import progress as fetch_progress
-from redraft.diff import unified
+from redraft.config import settings
+from redraft.edit import rewrite
 from redraft.errors import RedraftError
-from redraft.messages import DecodeOptions, EditRequest, Model, Rewritten
-from redraft.rewrite import rewrite
+from redraft.records import DecodeOptions, EditRequest, Model, Rewritten
 from redraft.syntax import target_named
+from redraft.text import files
+from redraft.text.diff import unified
 
 __all__ = ["add_parser", "handler"]
 
@@ -50,12 +52,12 @@ def handler(args: argparse.Namespace) -> int:
         path.write_bytes(resources.files("redraft.cli").joinpath("demo_shop.txt").read_bytes())
         document = files.read(path)
         request = _request(document.text)
-        show.say(f'redraft edit {FILE}::{TARGET} "{INSTRUCTION}"')
+        output.say(f'redraft edit {FILE}::{TARGET} "{INSTRUCTION}"')
         with options.open_model(chosen) as model:
             edit = _edit(request, model, fast)
             new = replace(document, text=edit.new_text)
             files.write_atomic(path, new.encode(), expected=document.encode())
-            show.print_diff(unified(document.text, files.read(path).text, FILE))
+            output.print_diff(unified(document.text, files.read(path).text, FILE))
             plain = _edit(request, model, replace(fast, strategy="plain"))
     print(_comparison(edit, plain))
     return 0
@@ -80,7 +82,7 @@ def _request(text: str) -> EditRequest:
 
 
 def _edit(request: EditRequest, model: Model, decode: DecodeOptions) -> Rewritten:
-    with show.progress() as on_progress:
+    with output.progress() as on_progress:
         outcome = rewrite(request, model, decode, on_progress=on_progress)
     if isinstance(outcome, Rewritten):
         return outcome
@@ -92,6 +94,6 @@ def _comparison(edit: Rewritten, plain: Rewritten) -> str:
     speed, plain_speed = edit.stats.tokens_per_s, plain.stats.tokens_per_s
     same = "the same text" if edit.new_text == plain.new_text else "another text"
     return (
-        f"{show.figures(edit.stats)}, {speed / plain_speed:.1f} times plain decoding"
+        f"{output.figures(edit.stats)}, {speed / plain_speed:.1f} times plain decoding"
         f" ({plain_speed:.1f} tokens/s, {same})"
     )

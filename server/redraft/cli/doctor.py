@@ -19,10 +19,11 @@ from typing import Any, Final, Literal, TypeAlias
 
 import psutil
 
-from redraft import __version__, models, settings, syntax
+from redraft import __version__, models, syntax
 from redraft.cli import cpu
 from redraft.cli.options import Subparsers
-from redraft.cli.show import print_json
+from redraft.cli.output import print_json
+from redraft.config import settings
 from redraft.errors import InputError, ModelError
 
 __all__ = ["Finding", "add_parser", "handler", "probe"]

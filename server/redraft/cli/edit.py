@@ -11,14 +11,21 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from redraft import files, trace
-from redraft.cli import options, place, show
-from redraft.diff import unified
+from redraft.cli import options, output, place, trace_view
+from redraft.edit import rewrite
 from redraft.errors import InputError
-from redraft.files import Document
-from redraft.messages import Completion, EditRequest, Outcome, Refused, Rewritten, Unchanged
-from redraft.rewrite import rewrite
+from redraft.records import (
+    Completion,
+    EditRequest,
+    Outcome,
+    Refused,
+    Rewritten,
+    Unchanged,
+)
 from redraft.syntax import LANGUAGES, language_of
+from redraft.text import files
+from redraft.text.diff import unified
+from redraft.text.files import Document
 
 __all__ = [
     "Job",
@@ -105,7 +112,7 @@ def handler(args: argparse.Namespace) -> int:
     if args.trace:
         check_writable(args.trace)
     seen: list[Completion] = []
-    with options.open_model(chosen) as model, show.progress() as on_progress:
+    with options.open_model(chosen) as model, output.progress() as on_progress:
         outcome = rewrite(
             job.request,
             model,
@@ -169,7 +176,7 @@ def read(args: argparse.Namespace) -> Job:
 
 def write_page(path: Path, completion: Completion, request: EditRequest) -> None:
     """Write the page that shows how `completion` came about. Raises OSError."""
-    page = trace.page(completion, title=request.path, instruction=request.instruction)
+    page = trace_view.page(completion, title=request.path, instruction=request.instruction)
     path.write_text(page, encoding="utf-8")
 
 
@@ -188,16 +195,16 @@ def _print(outcome: Outcome, job: Job, args: argparse.Namespace) -> None:
     request = job.request
     new_text = outcome.new_text if isinstance(outcome, Rewritten) else request.text
     if args.json:
-        show.print_json(show.record(outcome, request))
+        output.print_json(output.record(outcome, request))
     elif job.is_stdin and args.write and not isinstance(outcome, Refused):
         sys.stdout.buffer.write(replace(job.document, text=new_text).encode())
     else:
-        show.print_diff(unified(request.text, new_text, request.path))
+        output.print_diff(unified(request.text, new_text, request.path))
     for note in outcome.notes:
-        show.say(f"note: {note}")
+        output.say(f"note: {note}")
     if isinstance(outcome, Refused):
-        show.say(f"error: {outcome.message}")
+        output.say(f"error: {outcome.message}")
     elif isinstance(outcome, Unchanged):
-        show.say("no changes")
+        output.say("no changes")
     if sys.stderr.isatty():
-        show.say(show.figures(outcome.stats))
+        output.say(output.figures(outcome.stats))

@@ -17,7 +17,8 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 from rich.table import Table
 
-from redraft import models, settings
+from redraft import models
+from redraft.config import settings
 from redraft.models import ModelFile, Places, Transfer
 
 __all__ = ["add_parser", "progress"]

@@ -1,6 +1,6 @@
 """The flags that say which model decodes and how, and the settings they end up as.
 
-Flags stay text here: `redraft.settings` checks every value, whatever it came from.
+Flags stay text here: `redraft.config.settings` checks every value, whatever it came from.
 """
 
 import argparse
@@ -12,9 +12,10 @@ from typing import Final, TypeAlias, get_args
 
 import platformdirs
 
-from redraft import models, settings
-from redraft.messages import Model, Strategy
-from redraft.settings import Settings
+from redraft import models
+from redraft.config import settings
+from redraft.config.settings import Settings
+from redraft.records import Model, Strategy
 
 __all__ = ["Subparsers", "add_flag", "add_model_flags", "load", "open_model"]
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from redraft.errors import InputError
-from redraft.messages import Span
+from redraft.records import Span
 from redraft.syntax import LANGUAGES, target_at, target_named
-from redraft.text import LineIndex
+from redraft.text.lines import LineIndex
 
 __all__ = ["Place", "parse", "span"]
 

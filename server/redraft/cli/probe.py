@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from redraft import engine
 from redraft.errors import RedraftError
-from redraft.messages import DecodeOptions, Piece, Prompt
+from redraft.records import DecodeOptions, Piece, Prompt
 
 __all__ = ["main"]
 

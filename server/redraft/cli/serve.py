@@ -14,10 +14,10 @@ from dataclasses import fields
 from typing import BinaryIO, Final, cast
 
 from redraft.cli import options
-from redraft.cli.show import say
+from redraft.cli.output import say
+from redraft.config.settings import Settings
 from redraft.errors import InputError
-from redraft.lsp.worker import LanguageModel
-from redraft.settings import Settings
+from redraft.lsp.model_worker import LanguageModel
 
 __all__ = ["add_parser", "handler"]
 

@@ -6,11 +6,10 @@ from typing import Final
 
 from rich.console import Console
 
-from redraft import trace
-from redraft.cli import edit, options, show
+from redraft.cli import edit, options, output, trace_view
+from redraft.edit import rewrite
 from redraft.errors import RedraftError
-from redraft.messages import Completion, Refused
-from redraft.rewrite import rewrite
+from redraft.records import Completion, Refused
 
 __all__ = ["add_parser", "handler"]
 
@@ -43,7 +42,7 @@ def handler(args: argparse.Namespace) -> int:
     if args.html:
         edit.check_writable(args.html)
     seen: list[Completion] = []
-    with options.open_model(chosen) as model, show.progress() as on_progress:
+    with options.open_model(chosen) as model, output.progress() as on_progress:
         outcome = rewrite(
             job.request,
             model,
@@ -54,10 +53,10 @@ def handler(args: argparse.Namespace) -> int:
     if isinstance(outcome, Refused):
         if not seen:
             raise RedraftError(outcome.message)
-        show.say(f"no edit would come of this: {outcome.message}")
+        output.say(f"no edit would come of this: {outcome.message}")
     if args.html:
         edit.write_page(args.html, seen[-1], job.request)
-        print(trace.totals(seen[-1]))
+        print(trace_view.totals(seen[-1]))
     else:
-        Console(highlight=False).print(trace.terminal(seen[-1]), end="", soft_wrap=True)
+        Console(highlight=False).print(trace_view.terminal(seen[-1]), end="", soft_wrap=True)
     return 0

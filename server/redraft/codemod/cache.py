@@ -15,8 +15,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
-from redraft.messages import Completion, DecodeOptions, Stats
-from redraft.rewrite import Asked
+from redraft.edit import Asked
+from redraft.records import Completion, DecodeOptions, Stats
 
 __all__ = ["Cache"]
 

@@ -1,7 +1,7 @@
 """A cluster's workers as one model, and the prompts on their way through them.
 
 A task is a few prompts, sent again to another worker when one is lost. Gets the module ray from
-`redraft.codemod.distribute`, which finds the cluster and starts the workers.
+`redraft.codemod.ray`, which finds the cluster and starts the workers.
 """
 
 from collections import deque
@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from redraft.codemod.estimate import Costs, Timed
+from redraft.edit import Asked
 from redraft.errors import EngineError, RedraftError
-from redraft.messages import (
+from redraft.records import (
     Completion,
     DecodeOptions,
     Exactness,
@@ -19,7 +20,6 @@ from redraft.messages import (
     Prompt,
     Stats,
 )
-from redraft.rewrite import Asked
 
 __all__ = ["Cluster", "cause"]
 
@@ -29,7 +29,7 @@ _TICK_S: Final = 0.2  # how often a cancel is noticed
 
 
 class Cluster:
-    """The workers as one `redraft.messages.Model` that writes several replies at once."""
+    """The workers as one `redraft.records.Model` that writes several replies at once."""
 
     def __init__(self, local: Model, workers: Sequence[Any], ray: Any) -> None:  # noqa: ANN401
         self._local = local
@@ -64,7 +64,7 @@ class Cluster:
         on_progress: Callable[[Progress], None] = lambda _: None,  # noqa: ARG002 - a node's own
         cancelled: Callable[[], bool] = lambda: False,
     ) -> Completion:
-        """See `redraft.messages.Model.complete`; without progress."""
+        """See `redraft.records.Model.complete`; without progress."""
         one = [(prompt, max_tokens)]
         ((_, completion),) = self.complete_many(one, options, n_together=1, cancelled=cancelled)
         return completion

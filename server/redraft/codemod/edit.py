@@ -4,15 +4,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from redraft import diff, files, syntax
+from redraft import syntax
 from redraft.codemod.plan import PlannedFile
 from redraft.codemod.replies import Reply
 from redraft.codemod.results import Declined, Ending, FileResult, TargetResult
 from redraft.codemod.task import Again, Answer, Opened, Task, answers
+from redraft.edit import ask, conclude
 from redraft.errors import EngineError, InputError
-from redraft.messages import Model, Refused, Replacement, Rewritten
-from redraft.rewrite import ask, conclude
-from redraft.text import LineIndex
+from redraft.records import Model, Refused, Replacement, Rewritten
+from redraft.text import diff, files
+from redraft.text.lines import LineIndex
 
 __all__ = ["FileEdit"]
 

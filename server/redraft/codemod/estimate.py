@@ -8,10 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Protocol, runtime_checkable
 
-from redraft import files
 from redraft.codemod.plan import Plan
 from redraft.errors import InputError
-from redraft.messages import Exactness, Model
+from redraft.records import Exactness, Model
+from redraft.text import files
 
 __all__ = ["Costs", "Estimate", "Timed", "best_jobs", "estimate", "tokens_per_s"]
 

@@ -20,7 +20,7 @@ from filelock import FileLock, Timeout
 from redraft.codemod.plan import PlannedFile
 from redraft.codemod.results import State
 from redraft.errors import InputError, RedraftError
-from redraft.messages import Span
+from redraft.records import Span
 from redraft.syntax import Target
 
 __all__ = [

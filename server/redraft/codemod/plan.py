@@ -9,11 +9,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from redraft import files
+from redraft.codemod.discover import Rules, Skipped, walk
 from redraft.codemod.select import Selection
-from redraft.codemod.walk import Rules, Skipped, walk
 from redraft.errors import InputError
 from redraft.syntax import LANGUAGES, Target, language_of
+from redraft.text import files
 
 __all__ = ["Broken", "Plan", "PlannedFile", "digest", "plan"]
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from redraft.codemod.cache import Cache
+from redraft.edit import Asked
 from redraft.errors import EngineError
-from redraft.messages import Completion, DecodeOptions, Model, Prompt, Stats
-from redraft.rewrite import Asked
+from redraft.records import Completion, DecodeOptions, Model, Prompt, Stats
 
 __all__ = ["Batched", "Reply", "replies"]
 

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Literal, TypeAlias
 
-from redraft.files import Document
-from redraft.messages import Outcome, Refused, Rewritten, Stats, Unchanged
+from redraft.records import Outcome, Refused, Rewritten, Stats, Unchanged
 from redraft.syntax import Target
+from redraft.text.files import Document
 
 __all__ = ["Declined", "Ending", "FileResult", "State", "Summary", "TargetResult", "kind_of"]
 

@@ -11,9 +11,9 @@ from typing import Final
 from redraft.codemod.edit import FileEdit
 from redraft.codemod.plan import Plan, PlannedFile
 from redraft.codemod.results import FileResult
-from redraft.codemod.second import answered
+from redraft.codemod.retry import answered
 from redraft.codemod.task import Opened, Task, opened
-from redraft.messages import Model
+from redraft.records import Model
 
 __all__ = ["run"]
 

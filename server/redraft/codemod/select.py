@@ -13,7 +13,7 @@ from typing import Final, Literal, TypeAlias
 
 from redraft import syntax
 from redraft.errors import InputError
-from redraft.messages import Span
+from redraft.records import Span
 from redraft.syntax import Target
 
 __all__ = ["Scope", "Selection"]

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from redraft import files
 from redraft.codemod.cache import Cache
 from redraft.codemod.commands import Command
 from redraft.codemod.plan import PlannedFile, digest
 from redraft.codemod.replies import Reply, replies
 from redraft.codemod.results import FileResult, TargetResult
+from redraft.edit import Asked, ask
 from redraft.errors import InputError
-from redraft.files import Document
-from redraft.messages import DecodeOptions, EditRequest, Model, Refused
-from redraft.rewrite import Asked, ask
+from redraft.records import DecodeOptions, EditRequest, Model, Refused
+from redraft.text import files
+from redraft.text.files import Document
 
 __all__ = ["Again", "Answer", "Opened", "Review", "Task", "Verdict", "answers", "opened"]
 

@@ -8,14 +8,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from redraft import diff, files
 from redraft.codemod.commands import Command
 from redraft.codemod.journal import Announced, Closed, Journal, Log, Undone
 from redraft.codemod.plan import digest
 from redraft.codemod.results import FileResult
 from redraft.errors import InputError
-from redraft.files import Document
-from redraft.messages import Replacement, Span
+from redraft.records import Replacement, Span
+from redraft.text import diff, files
+from redraft.text.files import Document
 
 __all__ = ["Writer", "undo"]
 

@@ -1,4 +1,4 @@
-"""The real `redraft.messages.Model`: one GGUF in this process, one text in its KV cache.
+"""The real `redraft.records.Model`: one GGUF in this process, one text in its KV cache.
 
 Top to bottom a request is: tokenise, prefill what is not cached, decode pass by pass. Cancellation
 and deadline are checked between passes.
@@ -11,20 +11,20 @@ from pathlib import Path
 
 import platformdirs
 
-from redraft.engine.alone import decode_alone, prefill
-from redraft.engine.batch import SharedContext
-from redraft.engine.calibrate import CostBook, Measurement, measure
-from redraft.engine.native import ModelFile, default_threads
+from redraft.engine.batch import Job, run_together
+from redraft.engine.calibration import CostBook, Measurement, measure
+from redraft.engine.context_pool import PREFILL_ROWS, SPARE_ROWS, Room
+from redraft.engine.disk_cache import DiskStore
+from redraft.engine.draft_model import SecondModel
+from redraft.engine.drafters import UNSIZED, Strategies, class_curve, class_rows
+from redraft.engine.kv_cache import CachedText
+from redraft.engine.llama import ModelFile, default_threads
 from redraft.engine.output import Output, Report
 from redraft.engine.request import Request, Watch, ids_of
-from redraft.engine.room import PREFILL_ROWS, SPARE_ROWS, Room
-from redraft.engine.saved import DiskStore
-from redraft.engine.second import SecondModel
-from redraft.engine.strategies import UNSIZED, Strategies, class_curve, class_rows
-from redraft.engine.text import CachedText
-from redraft.engine.together import Job, run_together
+from redraft.engine.shared_context import SharedContext
+from redraft.engine.single import decode_alone, prefill
 from redraft.errors import EngineError, ModelError
-from redraft.messages import (
+from redraft.records import (
     Completion,
     DecodeOptions,
     Exactness,
@@ -113,7 +113,7 @@ class Engine:
         on_progress: Callable[[Progress], None] = lambda _: None,
         cancelled: Callable[[], bool] = lambda: False,
     ) -> Completion:
-        """See `redraft.messages.Model.complete`. The cache stays true whatever ends the request."""
+        """See `redraft.records.Model.complete`. The cache stays true whatever ends the request."""
         self._check_use()
         watch = Watch(options.timeout_s, cancelled)
         request = Request.of(self._file, prompt, options, max_tokens)

@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from typing import Protocol
 
-from redraft.messages import Pass, Progress, RunnerUp, Stats
+from redraft.records import Pass, Progress, RunnerUp, Stats
 from redraft_lookup import Step
 
 __all__ = ["Output", "Report"]

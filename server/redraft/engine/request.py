@@ -7,10 +7,10 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from redraft.engine.native import ModelFile
-from redraft.engine.strategies import Strategies, Task
+from redraft.engine.drafters import Strategies, Task
+from redraft.engine.llama import ModelFile
 from redraft.errors import EngineError
-from redraft.messages import DecodeOptions, Finish, Piece, Prompt
+from redraft.records import DecodeOptions, Finish, Piece, Prompt
 from redraft_lookup import Chooser, CostCurve, Decoding, Greedy, Limits, Sampler
 
 __all__ = ["Request", "Watch", "ids_of"]

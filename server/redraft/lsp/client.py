@@ -13,11 +13,11 @@ from pygls.capabilities import get_capability
 from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
 
-from redraft.lsp import wire
+from redraft.lsp import contract
 from redraft.lsp.documents import Document
 from redraft.lsp.positions import text_edits, unit_of
-from redraft.messages import Replacement
-from redraft.text import Unit
+from redraft.records import Replacement
+from redraft.text.lines import Unit
 
 __all__ = ["Bar", "Client"]
 
@@ -75,7 +75,7 @@ class Client:
 
     async def configuration(self) -> object:
         """The section `redraft` of the client's settings; None where it has none to give."""
-        item = types.ConfigurationItem(section=wire.SECTION)
+        item = types.ConfigurationItem(section=contract.SECTION)
         params = types.ConfigurationParams(items=[item])
         try:
             values = await self._server.workspace_configuration_async(params)

@@ -1,8 +1,8 @@
 """The server's own copies of the open documents.
 
 Lines break where the protocol says and columns count in the negotiated unit, both by
-`redraft.text`: the copies of the language server library break lines where Python does. A change
-that makes no sense is taken in the nearest sense, for a notification cannot be refused.
+`redraft.text.lines`: the copies of the language server library break lines where Python does. A
+change that makes no sense is taken in the nearest sense, for a notification cannot be refused.
 """
 
 from collections.abc import Sequence
@@ -17,9 +17,9 @@ from pygls import uris
 
 from redraft.lsp import rebase
 from redraft.lsp.positions import span_of
-from redraft.messages import Replacement, Span
+from redraft.records import Replacement, Span
 from redraft.syntax import LANGUAGES, language_of
-from redraft.text import LineIndex, Unit
+from redraft.text.lines import LineIndex, Unit
 
 __all__ = ["Document", "Documents", "Snapshot", "path_of"]
 

@@ -1,6 +1,6 @@
 """Positions as the client counts them, and as the product does.
 
-Knows the protocol's ranges and `redraft.text`; no documents.
+Knows the protocol's ranges and `redraft.text.lines`; no documents.
 """
 
 from collections.abc import Iterable
@@ -8,8 +8,8 @@ from typing import get_args
 
 from lsprotocol import types
 
-from redraft.messages import Replacement, Span
-from redraft.text import LineIndex, Unit
+from redraft.records import Replacement, Span
+from redraft.text.lines import LineIndex, Unit
 
 __all__ = ["range_of", "span_of", "text_edits", "unit_of"]
 

@@ -7,7 +7,7 @@ and only a target that still reads as it did is a target at all. Nothing is ever
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from redraft.messages import Replacement, Span
+from redraft.records import Replacement, Span
 
 __all__ = ["Step", "difference", "placed", "shift", "step"]
 

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import BinaryIO
 
 from redraft import models
-from redraft.lsp import features
-from redraft.lsp.config import Config
+from redraft.lsp import handlers
+from redraft.lsp.model_download import Fetch
+from redraft.lsp.model_worker import OpenModel
 from redraft.lsp.server import Server
-from redraft.lsp.shelf import Fetch
+from redraft.lsp.server_config import Config
 from redraft.lsp.streams import Inbox, Outbox
-from redraft.lsp.worker import OpenModel
 
 __all__ = ["serve"]
 
@@ -30,7 +30,7 @@ def serve(
     logging.getLogger("pygls").setLevel(logging.CRITICAL + 1)
     config = Config(flags or {}, os.environ if environ is None else environ)
     server = Server(open_model=open_model, fetch=fetch, config=config)
-    features.register(server)
+    handlers.register(server)
     outbox = Outbox(stdout)
     try:
         server.start_io(Inbox(stdin), outbox)  # type: ignore[arg-type]  # reads and writes as those

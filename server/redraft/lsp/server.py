@@ -1,4 +1,4 @@
-"""The parts of the server and their common life; `redraft.lsp.features` answers the messages."""
+"""The parts of the server and their common life; `redraft.lsp.handlers` answers the messages."""
 
 import asyncio
 import logging
@@ -12,17 +12,17 @@ from pygls.lsp.server import LanguageServer
 
 from redraft import __version__, models
 from redraft.errors import InputError
-from redraft.lsp import wire
+from redraft.lsp import contract
 from redraft.lsp.client import Client
-from redraft.lsp.config import Config, editor_settings
+from redraft.lsp.code_actions import Client as Abilities
 from redraft.lsp.documents import Documents, path_of
-from redraft.lsp.edits import Edits
-from redraft.lsp.offers import Client as Abilities
+from redraft.lsp.edit_session import Edits
+from redraft.lsp.model_download import Fetch, Shelf
+from redraft.lsp.model_worker import OpenModel, Worker
+from redraft.lsp.prefill import Warmer
 from redraft.lsp.protocol import Protocol, is_parse_error
-from redraft.lsp.shelf import Fetch, Shelf
+from redraft.lsp.server_config import Config, editor_settings
 from redraft.lsp.status import Announcer
-from redraft.lsp.warm import Warmer
-from redraft.lsp.worker import OpenModel, Worker
 
 __all__ = ["Server"]
 
@@ -42,7 +42,8 @@ class Server(LanguageServer):
         self.documents = Documents()
         self.client = Client(self)
         self.announcer = Announcer(
-            lambda: self.status, lambda status: self.client.notify(wire.STATUS_NOTIFICATION, status)
+            lambda: self.status,
+            lambda status: self.client.notify(contract.STATUS_NOTIFICATION, status),
         )
         self.worker = Worker(open_model, on_state=self.announcer.changed)
         self.shelf = Shelf(self.client, fetch)
@@ -80,7 +81,7 @@ class Server(LanguageServer):
         return task
 
     @property
-    def status(self) -> wire.Status:
+    def status(self) -> contract.Status:
         """What the server is doing and holds."""
         return {
             "version": __version__,

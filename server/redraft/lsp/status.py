@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 
-from redraft.lsp.wire import Status
+from redraft.lsp.contract import Status
 
 __all__ = ["Announcer"]
 

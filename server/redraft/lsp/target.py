@@ -1,11 +1,11 @@
 """Which part of a document an edit is to rewrite: the scope's rules, and nothing else."""
 
 from redraft.errors import InputError
-from redraft.lsp.asked import EditParams
+from redraft.lsp.params import EditParams
 from redraft.lsp.positions import span_of
-from redraft.messages import Span
+from redraft.records import Span
 from redraft.syntax import target_at
-from redraft.text import LineIndex, Unit, ending_of
+from redraft.text.lines import LineIndex, Unit, ending_of
 
 __all__ = ["target_of"]
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from tree_sitter import Node, Parser, Query, QueryCursor, QueryError
 
 from redraft.errors import InputError
-from redraft.messages import Span
+from redraft.records import Span
 from redraft.syntax.languages import Grammar, grammar
 
 __all__ = ["Definition", "Source", "normal_name"]

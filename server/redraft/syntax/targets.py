@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from redraft.errors import InputError
-from redraft.messages import Span
+from redraft.records import Span
 from redraft.syntax.languages import grammar
 from redraft.syntax.source import Source, normal_name
-from redraft.text import LineIndex
+from redraft.text.lines import LineIndex
 
 __all__ = [
     "Target",

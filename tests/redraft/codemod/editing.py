@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from tests.redraft.scripted import Scripted
 
-from redraft.messages import Completion, DecodeOptions, Prompt
+from redraft.records import Completion, DecodeOptions, Prompt
 
 
 def rename(source: str) -> str:

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from redraft.codemod.cache import Cache
-from redraft.messages import Completion, DecodeOptions, Piece, Prompt, Stats
-from redraft.rewrite import Asked
+from redraft.edit import Asked
+from redraft.records import Completion, DecodeOptions, Piece, Prompt, Stats
 
 PROMPT = Prompt(file=(Piece("file"),), request=(Piece("ask"),), source="s", stop=("\n```",))
 ASKED = Asked(prompt=PROMPT, max_tokens=9)

@@ -3,11 +3,11 @@ from pathlib import Path
 import pytest
 from tests.redraft.codemod.editing import Together
 
+from redraft.codemod.discover import Rules
 from redraft.codemod.estimate import best_jobs, estimate, tokens_per_s
 from redraft.codemod.plan import plan
 from redraft.codemod.select import Selection
-from redraft.codemod.walk import Rules
-from redraft.messages import Exactness
+from redraft.records import Exactness
 from redraft_lookup import CostCurve
 
 STEEP = CostCurve.of({k: k / 10 for k in range(1, 101)})  # another row costs as much as the first

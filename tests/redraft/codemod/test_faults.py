@@ -14,7 +14,7 @@ from tests.redraft.codemod.conftest import FILES, contents
 from tests.redraft.codemod.editing import Editing, Together
 
 from redraft.errors import EngineError
-from redraft.messages import Prompt
+from redraft.records import Prompt
 
 CODE = "def old():\n    return 1\n"
 

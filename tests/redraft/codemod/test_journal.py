@@ -7,7 +7,7 @@ import pytest
 from redraft.codemod.journal import Announced, Closed, Journal, Log, Started, Undone, logs
 from redraft.codemod.plan import PlannedFile
 from redraft.errors import InputError, RedraftError
-from redraft.messages import Span
+from redraft.records import Span
 from redraft.syntax import Target
 
 

@@ -8,7 +8,7 @@ from tests.redraft.codemod.conftest import FILES, contents
 from tests.redraft.codemod.editing import Editing, Together
 
 from redraft.codemod.journal import folder_of
-from redraft.messages import Prompt
+from redraft.records import Prompt
 
 RESUME = ("rename old", ".", "--write", "--resume", "--jobs", "1")
 
@@ -114,7 +114,7 @@ def test_a_run_that_was_undone_starts_anew(repo: Path, codemod):
 
 
 def test_a_file_that_could_not_be_read_is_tried_again(repo: Path, codemod, monkeypatch):
-    from redraft import files
+    from redraft.text import files
 
     real = files.read
 

@@ -11,8 +11,8 @@ import pytest
 from tests.redraft.engine.tiny import write_recurrent, write_transformer
 
 from redraft.engine import Engine
-from redraft.engine.calibrate import CostBook
-from redraft.engine.native import Context, ModelFile
+from redraft.engine.calibration import CostBook
+from redraft.engine.llama import Context, ModelFile
 
 Open = Callable[..., Engine]
 

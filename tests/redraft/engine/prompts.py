@@ -1,6 +1,6 @@
 """Short prompts and requests, spelled once."""
 
-from redraft.messages import Completion, DecodeOptions, Model, Piece, Prompt
+from redraft.records import Completion, DecodeOptions, Model, Piece, Prompt
 
 __all__ = ["decode", "prompt"]
 

@@ -11,12 +11,12 @@ import pytest
 from tests.redraft.engine.prompts import decode, prompt
 from tests.redraft.engine.tiny import CHAT_END
 
-from redraft.engine import Engine, calibrate
+from redraft.engine import Engine, calibration
 from redraft.engine import request as request_module
-from redraft.engine.calibrate import CostBook, Measurement
-from redraft.engine.states import StateStore
+from redraft.engine.calibration import CostBook, Measurement
+from redraft.engine.state_cache import StateStore
 from redraft.errors import EngineError, ModelError
-from redraft.messages import DecodeOptions, Piece, Progress, Prompt
+from redraft.records import DecodeOptions, Piece, Progress, Prompt
 
 STRATEGIES = ("plain", "lookup", "copy", "jacobi", "lookahead", "auto")
 CODE = "def area(width, height):\n    return width * height\n\n\ndef double(x):\n    return x + x\n"
@@ -356,7 +356,7 @@ class TestCalibration:
         found: list[Measurement] = []
 
         def measure(*args, **more) -> Iterator[Measurement]:
-            for one in calibrate.measure(*args, **more):
+            for one in calibration.measure(*args, **more):
                 found.append(one)
                 yield one
 

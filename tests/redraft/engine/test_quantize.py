@@ -7,7 +7,7 @@ import pytest
 from redraft.engine import Engine
 from redraft.engine.quantize import requantise
 from redraft.errors import ModelError
-from redraft.messages import DecodeOptions, Piece, Prompt
+from redraft.records import DecodeOptions, Piece, Prompt
 
 PROMPT = Prompt(file=(), request=(Piece("one two three four five six seven"),), source="", stop=())
 

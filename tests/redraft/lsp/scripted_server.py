@@ -16,12 +16,20 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from redraft.config.settings import Settings
 from redraft.errors import EngineError, ModelError
-from redraft.lsp import features
+from redraft.lsp import handlers
 from redraft.lsp.serve import serve
 from redraft.lsp.server import Server
-from redraft.messages import Completion, DecodeOptions, Exactness, Piece, Progress, Prompt, Stats
-from redraft.settings import Settings
+from redraft.records import (
+    Completion,
+    DecodeOptions,
+    Exactness,
+    Piece,
+    Progress,
+    Prompt,
+    Stats,
+)
 
 CHUNKS = 10  # of a prefill
 _TOKEN = re.compile(r"\w+|[^\S\n]+|\n|.", re.DOTALL)
@@ -135,7 +143,7 @@ def fetch(model: Any, *, on_progress: Callable[[Any], None]) -> Path:
     return path
 
 
-def _register(server: Server, register: Callable[[Server], None] = features.register) -> None:
+def _register(server: Server, register: Callable[[Server], None] = handlers.register) -> None:
     register(server)
 
     @server.feature("test/document")
@@ -149,7 +157,7 @@ def _register(server: Server, register: Callable[[Server], None] = features.regi
 
 
 if __name__ == "__main__":
-    features.register = _register
+    handlers.register = _register
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     sys.exit(serve(sys.stdin.buffer, out, open_model=open_model, fetch=fetch))

@@ -11,13 +11,13 @@ from lsprotocol import types
 from tests.redraft.lsp.conftest import SHOP, script
 from tests.redraft.lsp.editor import CAPABILITIES, Editor, ResponseError
 
+from redraft.config.actions import BUILT_IN, Action, Layer, layered
 from redraft.errors import InputError
-from redraft.lsp.actions import BUILT_IN, Action, Layer, layered
-from redraft.lsp.config import Config, editor_settings
+from redraft.lsp.code_actions import Client, offers
 from redraft.lsp.documents import Document
-from redraft.lsp.offers import Client, offers
 from redraft.lsp.positions import range_of
-from redraft.messages import Span
+from redraft.lsp.server_config import Config, editor_settings
+from redraft.records import Span
 
 TABLE = "p.toml: actions"
 

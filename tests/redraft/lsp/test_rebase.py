@@ -2,9 +2,9 @@ import random
 
 import pytest
 
-from redraft.diff import apply
 from redraft.lsp.rebase import difference, placed, step
-from redraft.messages import Replacement, Span
+from redraft.records import Replacement, Span
+from redraft.text.diff import apply
 
 OLD = "head\ndef f():\n    return 1\ntail\n"
 TARGET = Span(5, 26)

@@ -1,5 +1,5 @@
 --- The wire contract with the server: names and shapes, and nothing else.
---- server/redraft/lsp/wire.py says the same in Python, docs/protocol.md in prose.
+--- server/redraft/lsp/contract.py says the same in Python, docs/protocol.md in prose.
 
 return {
   -- Commands of the server, for workspace/executeCommand. Each takes one object, or nothing.

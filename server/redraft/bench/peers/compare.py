@@ -9,14 +9,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from redraft import prompt
 from redraft.bench.peers.known import Peer
 from redraft.bench.peers.process import Answer, Asked, Family, PeerError
 from redraft.bench.peers.results import COPY, PLAIN, Failed, Record
 from redraft.bench.subject import Subject, answer, first_difference
 from redraft.bench.tasks import Scope, Task, request
 from redraft.bench.turns import in_turn
-from redraft.messages import Exactness, Prompt, Refused
+from redraft.prompting.build import build_prompt
+from redraft.records import Exactness, Prompt, Refused
 
 __all__ = ["Job", "jobs", "measure", "needed_context"]
 
@@ -39,7 +39,7 @@ def jobs(subject: Subject, tasks: Sequence[Task], scope: Scope) -> list[Job | Fa
 
 
 def _job(subject: Subject, task: Task, scope: Scope) -> Job | Failed:
-    built = prompt.build(request(task, scope), subject, max_tokens=task.max_tokens)
+    built = build_prompt(request(task, scope), subject, max_tokens=task.max_tokens)
     if isinstance(built, Refused):
         return Failed(id=task.id, peer=None, reason=built.message)
     tokens = tuple(subject.prompt_ids(built))

@@ -5,11 +5,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import get_args
 
-from redraft.cli import options, show
+from redraft.cli import options, output
 from redraft.cli.bench import common
 from redraft.codemod.estimate import best_jobs
 from redraft.errors import InputError
-from redraft.messages import DecodeOptions, Exactness
+from redraft.records import DecodeOptions, Exactness
 
 __all__ = ["add_parser"]
 
@@ -53,7 +53,7 @@ def _run(args: argparse.Namespace) -> int:
         chosen = best_jobs(costs) if costs else 1
         for one in throughput.measure(model, asked, counts, decoding, n_repeats=args.repeat):
             runs.append(one)
-            show.say(f"{one.jobs} at once: {one.wall_s:.1f} s, {one.prefill_s:.1f} s of prefill")
+            output.say(f"{one.jobs} at once: {one.wall_s:.1f} s, {one.prefill_s:.1f} s of prefill")
     found = throughput.summary(runs)
     columns = (
         *("tokens_per_s", "wall_s", "prefill_s", "speedup", "least_speedup", "decode_speedup"),

@@ -10,9 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, get_args
 
-from redraft import models, settings
-from redraft.cli import cpu, options, show
-from redraft.messages import Exactness
+from redraft import models
+from redraft.cli import cpu, options, output
+from redraft.config import settings
+from redraft.records import Exactness
 
 if TYPE_CHECKING:
     from redraft.bench.subject import Subject
@@ -132,7 +133,7 @@ def begin(
     words = ("redraft", *map(_without_folder, args.command_line))
     known = conditions(model, cpu=cpu.describe(), n_threads=n_threads)
     if said := warning(known):
-        show.say(f"note: {said}")
+        output.say(f"note: {said}")
     return {"bench": args.bench, "command": shlex.join(words), **known}
 
 

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from redraft.cli import options, show
+from redraft.cli import options, output
 from redraft.cli.bench import common
 
 if TYPE_CHECKING:
@@ -71,10 +71,10 @@ def _run(args: argparse.Namespace) -> int:
         ):
             if isinstance(done, edits.Skipped):
                 skipped.append(done)
-                show.say(f"{done.id} is left out: {done.reason}")
+                output.say(f"{done.id} is left out: {done.reason}")
                 continue
             results += done
-            show.say(
+            output.say(
                 f"{done[0].id}: " + ", ".join(f"{r.strategy} {r.decode_s:.1f} s" for r in done)
             )
             # Written after each task, so that a run that is interrupted is not lost.

@@ -5,9 +5,10 @@ import os
 from dataclasses import asdict
 from pathlib import Path
 
-from redraft import models, settings
+from redraft import models
 from redraft.cli import options
 from redraft.cli.bench import common
+from redraft.config import settings
 
 __all__ = ["add_parser"]
 

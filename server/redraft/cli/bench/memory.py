@@ -6,9 +6,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
-from redraft import models, settings
-from redraft.cli import options, show
+from redraft import models
+from redraft.cli import options, output
 from redraft.cli.bench import common
+from redraft.config import settings
 from redraft.errors import InputError
 
 __all__ = ["add_parser"]
@@ -46,7 +47,7 @@ def _run(args: argparse.Namespace) -> int:
         path, names, prompts, n_answer=args.answer, n_threads=chosen.threads
     ):
         held += done
-        show.say(f"{done[0].strategy}: {done[-1].unique / 1e6:,.0f} MB at the end")
+        output.say(f"{done[0].strategy}: {done[-1].unique / 1e6:,.0f} MB at the end")
     drafting = drafter.bytes_per_10k(HISTORY, HISTORY // 10)
     rows = [
         (

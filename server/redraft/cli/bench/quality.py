@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from redraft.cli import options, show
+from redraft.cli import options, output
 from redraft.cli.bench import common
 from redraft.errors import InputError
 
@@ -56,10 +56,10 @@ def _run(args: argparse.Namespace) -> int:
         for one in quality.measure(model, problems, prompts, sandbox, done=done):
             if isinstance(one, quality.LeftOut):
                 left_out.append(one)
-                show.say(f"{one.id} is left out: {one.why}")
+                output.say(f"{one.id} is left out: {one.why}")
             else:
                 results.append(one)
-                show.say(f"{one.id}, {one.prompt}: {one.ending} {one.detail}".rstrip())
+                output.say(f"{one.id}, {one.prompt}: {one.ending} {one.detail}".rstrip())
             # Written after each problem, so that --resume can go on from there.
             common.write(args.json, _record(args, known, sandbox.isolation, results, left_out))
     if not results:

@@ -4,7 +4,7 @@ import argparse
 from dataclasses import asdict
 from pathlib import Path
 
-from redraft.cli import options, show
+from redraft.cli import options, output
 from redraft.cli.bench import common
 
 __all__ = ["add_parser"]
@@ -38,7 +38,7 @@ def _run(args: argparse.Namespace) -> int:
         ):
             runs += done
             times = ", ".join(f"{one.strategy} {one.decode_s:.1f} s" for one in done)
-            show.say(f"{done[0].workload}: {times}")
+            output.say(f"{done[0].workload}: {times}")
     found = workloads.summary(runs)
     columns = (
         *("tokens_per_s", "speedup", "least_speedup", "most_speedup", "tokens_per_pass"),

@@ -1,0 +1,1 @@
+"""A codemod's results as pages and records for people and tools."""

@@ -1,0 +1,70 @@
+"""The answers of several files, and a second try where no edit would come of one.
+
+To name a part of a file costs a few tokens, to show it as many as it has: so parts are named first,
+and those whose replies are refused are shown. Pure but for the model.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from redraft.codemod.replies import Reply
+from redraft.codemod.task import Answer, Opened, Task, answers
+from redraft.edit import Asked, ask, conclude
+from redraft.records import Completion, EditRequest, Model, Reason, Refused
+
+__all__ = ["answered"]
+
+_MENDABLE: Final[tuple[Reason, ...]] = ("parse_broken", "elision", "deletion", "no_code")
+
+
+def answered(
+    files: Sequence[Opened], model: Model, task: Task
+) -> list[tuple[Opened, list[Answer]]]:
+    """Each file and the answers to its prompts, those of second tries among them.
+
+    The stats of a second try's answer are for both tries.
+    """
+    got = iter(answers([one for file in files for one in file.asked], model, task))
+    found = [(file, [next(got) for _ in file.asked]) for file in files]
+    tries: list[tuple[int, int, Asked]] = []
+    for at, (file, own) in enumerate(found):
+        for n, answer in enumerate(own):
+            if _reason(file.requests[n], file.asked[n], answer) in _MENDABLE:
+                shown = ask(file.requests[n], model, replace(task.options, route="edit"))
+                if isinstance(shown, Asked) and shown != file.asked[n]:
+                    tries.append((at, n, shown))
+    again = answers([shown for *_, shown in tries], model, replace(task, on_reply=_ignore))
+    for (at, n, shown), answer in zip(tries, again, strict=True):
+        file, own = found[at]
+        # A run that is cut short here has not done with the file.
+        if _reason(file.requests[n], shown, answer) in (None, "cancelled"):
+            own[n] = _both(own[n], answer)
+            asked = (*file.asked[:n], shown, *file.asked[n + 1 :])
+            found[at] = (replace(file, asked=asked), own)
+    return found
+
+
+def _reason(request: EditRequest, asked: Asked | Refused, answer: Answer) -> str | None:
+    """Why no edit comes of `answer`; None where one does, or nothing is to change."""
+    if isinstance(asked, Refused) or isinstance(answer, Refused):
+        return "context"
+    if not isinstance(answer.completion, Completion):
+        return "failed"
+    ending = conclude(request, asked.prompt, answer.completion)
+    return ending.reason if isinstance(ending, Refused) else None
+
+
+def _both(first: Answer, second: Answer) -> Answer:
+    """`second`, with what `first` cost counted in."""
+    if isinstance(first, Refused) or isinstance(second, Refused):
+        return second
+    one, other = first.completion, second.completion
+    if not isinstance(one, Completion) or not isinstance(other, Completion):
+        return second
+    completion = replace(other, stats=one.stats + other.stats)
+    return Reply(completion=completion, cached=first.cached and second.cached)
+
+
+def _ignore(_: Reply) -> None:
+    return None

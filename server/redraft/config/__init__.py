@@ -1,0 +1,1 @@
+"""What the user has set: decoding settings and named actions."""

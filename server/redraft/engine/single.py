@@ -1,0 +1,59 @@
+"""One request with a context of its own: prefill, then decode pass by pass.
+
+Cancellation and deadline are checked between passes; whatever ends a request, the text in the cache
+stays true.
+"""
+
+import time
+from collections.abc import Callable
+
+from redraft.engine.kv_cache import CachedText
+from redraft.engine.output import Output, Report
+from redraft.engine.request import Request, Watch
+from redraft.errors import EngineError
+from redraft.records import Finish, Progress
+from redraft_lookup import BadLogitsError, Decoding, decode
+
+__all__ = ["decode_alone", "prefill"]
+
+OnProgress = Callable[[Progress], None]
+
+
+def prefill(
+    text: CachedText, request: Request, watch: Watch, report: Report, on_progress: OnProgress
+) -> Finish | None:
+    """Bring the prompt into the cache; what ended the request early, if anything did."""
+    total = len(request.tokens) - 1
+    start = time.perf_counter()
+    for done in text.prefill(request.parts):
+        report.prefilled(done, time.perf_counter() - start)
+        on_progress(Progress(phase="prefill", done=done, expected=total))
+        finish = watch.ended()
+        if finish:
+            return finish
+    return None
+
+
+def decode_alone(
+    text: CachedText,
+    decoding: Decoding,
+    output: Output,
+    watch: Watch,
+    report: Report,
+    on_progress: OnProgress,
+) -> Finish:
+    """Write the reply. Raises EngineError when the model's logits are no numbers."""
+    finish: Finish | None = None
+    report.start()
+    try:
+        for step in decode(text, decoding):
+            output.extend(step.tokens)
+            report.decoded(step, text.context.model)
+            on_progress(report.progress(output))
+            finish = "stop" if output.stopped else step.finish or watch.ended()
+            if finish:
+                break
+    except BadLogitsError as error:
+        raise EngineError(f"the model gave no usable answer: {error}") from error
+    output.finish()
+    return finish or "stop"

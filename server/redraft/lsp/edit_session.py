@@ -1,0 +1,298 @@
+"""One edit from the command to its ending, and which edits are under way.
+
+The newest edit of a document replaces the one before it. An edit is computed on a snapshot; what
+is sent refers to the document as it is by then, or nothing is sent.
+"""
+
+import asyncio
+import itertools
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+from lsprotocol import types
+from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams, JsonRpcRequestCancelled
+
+from redraft.config.settings import Settings
+from redraft.edit import rewrite
+from redraft.errors import ModelError, RedraftError
+from redraft.lsp import contract, rebase, responses
+from redraft.lsp.client import Client
+from redraft.lsp.documents import Document, Documents, path_of
+from redraft.lsp.edit_progress import Edit, throttled
+from redraft.lsp.model_worker import LanguageModel, Worker
+from redraft.lsp.params import EditParams, edit_params
+from redraft.lsp.positions import text_edits
+from redraft.lsp.server_config import Config
+from redraft.lsp.target import target_of
+from redraft.records import (
+    Completion,
+    EditRequest,
+    Outcome,
+    Progress,
+    Refused,
+    Rewritten,
+    Unchanged,
+)
+
+__all__ = ["Edits"]
+
+_TRIES: Final = 3  # of an edit that the client refuses because it is a change ahead
+_SETTLE_S: Final = 0.5  # for that change to arrive
+
+
+class Edits:
+    """Answers `redraft.edit`.
+
+    `offer_model` may fetch a model that is missing; `settled` waits until the settings are known;
+    `on_change` is called when an edit began or ended.
+    """
+
+    def __init__(
+        self,
+        *,
+        client: Client,
+        documents: Documents,
+        config: Config,
+        worker: Worker,
+        offer_model: Callable[[Settings], Awaitable[bool]],
+        settled: Callable[[], Awaitable[None]],
+        on_change: Callable[[], object],
+    ) -> None:
+        self._client = client
+        self._documents = documents
+        self._config = config
+        self._worker = worker
+        self._offer_model = offer_model
+        self._settled = settled
+        self._on_change = on_change
+        self._running: dict[str, Edit] = {}
+        self._numbers = itertools.count(1)
+        self.trace: deque[contract.TracedEdit] = deque(maxlen=20)  # how the last edits ended
+        self.last: Completion | None = None  # what the model wrote last, and in which passes
+
+    async def answer(self, params: types.ExecuteCommandParams) -> contract.Answer:
+        """Begin the edit and, unless told not to wait, see it through."""
+        asked = edit_params(params.arguments)
+        edit = self._begin(asked, params.work_done_token)
+        edit.task = asyncio.create_task(self._performed(edit))
+        edit.task.add_done_callback(lambda task: self._over(edit, task))
+        if asked.wait:
+            return await self._ended(edit)
+        edit.task.add_done_callback(self._tell)
+        return {"id": edit.id, "uri": asked.uri, "outcome": "started"}
+
+    def cancel(
+        self,
+        reason: str,
+        *,
+        id: str | None = None,  # noqa: A002 - its name on the wire
+        uri: str | None = None,
+    ) -> int:
+        """Cancel the edits that fit all that is given; says how many that were."""
+        fitting = [
+            edit
+            for edit in self._running.values()
+            if id in (None, edit.id) and uri in (None, edit.document.uri)
+        ]
+        for edit in fitting:
+            edit.cancel(reason)
+        return len(fitting)
+
+    @property
+    def running(self) -> list[contract.Standing]:
+        """Where each edit stands, for `redraft.status`."""
+        return [edit.standing for edit in self._running.values()]
+
+    def _begin(self, asked: EditParams, token: str | int | None) -> Edit:
+        document = self._documents.get(asked.uri)
+        if document is None:
+            raise JsonRpcInvalidParams(f"{asked.uri} is not open")
+        if asked.version not in (None, document.version):
+            raise responses.modified(
+                f"version {asked.version} was asked for, but the document is at version "
+                f"{document.version}; ask again"
+            )
+        if asked.id in self._running:
+            raise JsonRpcInvalidParams(f"an edit with the id {asked.id!r} is under way")
+        self.cancel("replaced by a newer edit of this document", uri=asked.uri)
+        own = asked.id or f"redraft-{next(self._numbers)}"
+        edit = Edit(
+            id=own,
+            asked=asked,
+            document=document,
+            snapshot=document.snapshot(),
+            bar=self._client.bar(asked.title or "Editing", token=f"redraft/{own}", given=token),
+        )
+        edit.bar.on_cancel = lambda: edit.cancel("cancelled")
+        self._running[own] = edit
+        self._on_change()
+        return edit
+
+    async def _ended(self, edit: Edit) -> contract.Answer:
+        """The ending, whoever cancels what. Raises the error to answer with."""
+        assert edit.task  # noqa: S101 - for mypy: set right after the edit began
+        while True:
+            try:
+                return await asyncio.shield(edit.task)
+            except asyncio.CancelledError:  # noqa: PERF203 - a second round is rare
+                if edit.task.cancelled():
+                    raise JsonRpcRequestCancelled(edit.reason or "cancelled") from None
+                # The client cancelled its request; an edit that was sent still has its ending.
+                edit.cancel("cancelled by the client")
+
+    def _over(self, edit: Edit, task: asyncio.Task[contract.Answer]) -> None:
+        """Account for an edit that has ended; one may be cancelled before it did anything."""
+        traced = edit.ended(task)
+        del self._running[edit.id]
+        edit.bar.end(traced["outcome"])
+        self.trace.append(traced)
+        self._on_change()
+
+    async def _performed(self, edit: Edit) -> contract.Answer:
+        await self._settled()
+        try:
+            # Files are read and the text is parsed: not on the loop.
+            request, settings = await asyncio.to_thread(self._prepared, edit)
+            try:
+                outcome = await self._decoded(edit, request, settings)
+            except ModelError:
+                if not await self._offer_model(settings):
+                    raise
+                outcome = await self._decoded(edit, request, settings)
+        except RedraftError as error:
+            raise responses.failed(str(error)) from error
+        return await self._answer_to(outcome, edit, request)
+
+    def _prepared(self, edit: Edit) -> tuple[EditRequest, Settings]:
+        document, snapshot = edit.document, edit.snapshot
+        language = document.language
+        target = target_of(edit.asked, snapshot.index, language, self._client.unit)
+        request = EditRequest(
+            path=document.shown_path,
+            text=snapshot.text,
+            target=target,
+            instruction=edit.asked.instruction,
+            language=language,
+        )
+        return request, self._config.settings(path_of(document.uri))
+
+    async def _decoded(self, edit: Edit, request: EditRequest, settings: Settings) -> Outcome:
+        loop = asyncio.get_running_loop()
+        relay = throttled(lambda progress: loop.call_soon_threadsafe(self._report, edit, progress))
+
+        def work(model: LanguageModel, cancelled: Callable[[], bool]) -> Outcome:
+            options = settings.decode_options
+            return rewrite(
+                request,
+                model,
+                options,
+                on_progress=relay,
+                on_completion=self._keep,
+                cancelled=cancelled,
+            )
+
+        job = self._worker.request(settings, work)
+        try:
+            return await asyncio.wrap_future(job.future)
+        finally:
+            job.cancel()
+
+    async def _answer_to(
+        self, outcome: Outcome, edit: Edit, request: EditRequest
+    ) -> contract.Answer:
+        match outcome:
+            case Refused(reason="cancelled"):
+                raise asyncio.CancelledError
+            case Refused():
+                raise responses.refused(outcome)
+            case Unchanged():
+                return self._result(edit, "unchanged", outcome)
+            case Rewritten() if edit.asked.preview:
+                replacements, proposed = self._proposal(edit, request, outcome)
+                answer = self._result(edit, "preview", outcome)
+                answer["edit"] = proposed
+                answer["edits"] = text_edits(replacements, edit.document.index, self._client.unit)
+                answer["version"] = edit.document.version
+                return answer
+            case Rewritten():
+                await self._apply(edit, request, outcome)
+                return self._result(edit, "applied", outcome)
+
+    async def _apply(self, edit: Edit, request: EditRequest, outcome: Rewritten) -> None:
+        if not self._client.can("workspace.apply_edit"):
+            raise responses.failed("this editor takes no edits from a server; ask for a preview")
+        reason = ""
+        for _ in range(_TRIES):
+            _, proposed = self._proposal(edit, request, outcome)
+            version = edit.document.version
+            edit.is_sent = True
+            is_applied, reason = await self._client.apply(proposed, edit.label)
+            if is_applied:
+                return
+            edit.is_sent = False
+            if not await _changes(edit.document, version):
+                break
+        raise responses.failed(f"the editor did not apply the edit{': ' if reason else ''}{reason}")
+
+    def _proposal(
+        self, edit: Edit, request: EditRequest, outcome: Rewritten
+    ) -> tuple[tuple[Any, ...], types.WorkspaceEdit]:
+        """The edit of the document as it is now. Raises -32801 where its target was changed."""
+        place = edit.document.place(request.target, edit.snapshot)
+        if place is None:
+            raise responses.modified(
+                "the code being edited was changed meanwhile; nothing was applied. Ask again"
+            )
+        moved = rebase.shift(outcome.replacements, place.start - request.target.start)
+        confirm = self._config.editor.confirm
+        proposed = self._client.workspace_edit(edit.document, moved, edit.label, confirm=confirm)
+        return moved, proposed
+
+    def _result(
+        self, edit: Edit, kind: contract.Outcome, outcome: Rewritten | Unchanged
+    ) -> contract.Answer:
+        return {
+            "id": edit.id,
+            "uri": edit.document.uri,
+            "outcome": kind,
+            "notes": list(outcome.notes),
+            "stats": responses.stats_of(outcome.stats),
+        }
+
+    def _keep(self, completion: Completion) -> None:
+        self.last = completion
+
+    def _report(self, edit: Edit, progress: Progress) -> None:
+        if edit.id not in self._running:
+            return
+        edit.note(progress)
+        if edit.asked.partial:
+            partial: contract.Partial = {**edit.standing, "text": progress.text}
+            self._client.notify(contract.PARTIAL_NOTIFICATION, partial)
+
+    def _tell(self, task: asyncio.Task[contract.Answer]) -> None:
+        """Tell the user how an edit ended that nobody waits for."""
+        if task.cancelled():
+            return
+        error = task.exception()
+        if isinstance(error, JsonRpcException):
+            self._client.show(types.MessageType.Warning, error.message)
+        elif error:
+            self._client.show(types.MessageType.Error, f"internal error: {error!r}")
+        else:
+            said = task.result()["notes"]
+            if task.result()["outcome"] == "unchanged":
+                said = [*said, "no changes"]
+            for note in said:
+                self._client.show(types.MessageType.Info, note)
+
+
+async def _changes(document: Document, version: int) -> bool:
+    """Whether a change that the client had already made arrives."""
+    deadline = time.monotonic() + _SETTLE_S
+
+    while document.version == version and time.monotonic() < deadline:  # noqa: ASYNC110
+        await asyncio.sleep(_SETTLE_S / 20)
+    return document.version != version

@@ -1,0 +1,193 @@
+"""The one thread that owns the model: it loads it, uses it, and frees it.
+
+Requests wait in order; background work is done only while no request waits, and gives way to one
+within a pass. Knows nothing of documents or of the protocol: it runs what it is given.
+"""
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import CancelledError, Future
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
+
+from redraft.config.settings import Settings
+from redraft.errors import EngineError, RedraftError
+from redraft.lsp.contract import ModelState
+from redraft.records import Exactness, Model, Piece
+
+__all__ = ["Job", "LanguageModel", "OpenModel", "Worker"]
+
+_STOP_S: Final = 5.0  # a pass takes about a second; a hung library must not keep the process
+
+_T = TypeVar("_T")
+
+
+class LanguageModel(Model, Protocol):
+    """What the server needs of a model beside answering."""
+
+    def warm(
+        self,
+        file: tuple[Piece, ...],
+        *,
+        exactness: Exactness = ...,
+        cancelled: Callable[[], bool] = ...,
+    ) -> None:
+        """Prefill a prompt's file part; `cancelled` is asked between passes."""
+
+
+OpenModel: TypeAlias = Callable[[Settings], AbstractContextManager[LanguageModel]]
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Job(Generic[_T]):
+    """Work that waits for the model or has it. `future` ends with what the work returns."""
+
+    run: Callable[[], _T]
+    future: Future[_T] = field(default_factory=Future)
+    stop: threading.Event = field(default_factory=threading.Event)
+
+    def cancel(self) -> None:
+        """Let it not begin, or end within a pass."""
+        self.stop.set()
+        self.future.cancel()
+
+
+class Worker:
+    """Runs jobs on a thread of its own, which starts with the first of them.
+
+    `idle_s` is how long the model stays loaded without work, in seconds; None: for ever.
+    `on_state` is called on that thread after each change of `state`.
+    """
+
+    def __init__(
+        self, open_model: OpenModel, *, on_state: Callable[[], object] = lambda: None
+    ) -> None:
+        self.idle_s: float | None = None
+        self.state: ModelState = "unloaded"
+        self.n_loads = 0  # what was prefilled before the last of them is gone
+        self._open_model = open_model
+        self._on_state = on_state
+        self._requests: deque[Job[Any]] = deque()
+        self._background: deque[Job[Any]] = deque()
+        self._running: Job[Any] | None = None
+        self._changed = threading.Condition()
+        self._is_stopped = False
+        self._thread: threading.Thread | None = None
+        # Touched on the worker's thread only:
+        self._opened: AbstractContextManager[LanguageModel] | None = None
+        self._model: LanguageModel | None = None
+        self._key: tuple[object, ...] = ()
+
+    @property
+    def n_waiting(self) -> int:
+        return len(self._requests)
+
+    def request(
+        self, settings: Settings, work: Callable[[LanguageModel, Callable[[], bool]], _T]
+    ) -> Job[_T]:
+        """Run `work(model, cancelled)` when the requests before it are done."""
+        stop = threading.Event()
+        job = Job(run=lambda: work(self._loaded(settings), stop.is_set), stop=stop)
+        return self._add(job, self._requests)
+
+    def background(
+        self, settings: Settings, work: Callable[[LanguageModel, Callable[[], bool]], _T]
+    ) -> Job[_T]:
+        """Run `work(model, cancelled)` while nobody waits; `cancelled` also says a request came."""
+        stop = threading.Event()
+        job = Job(
+            run=lambda: work(self._loaded(settings), lambda: stop.is_set() or bool(self._requests)),
+            stop=stop,
+        )
+        return self._add(job, self._background)
+
+    def unload(self) -> Job[None]:
+        """Free the model once the requests before are done; the next one loads it again."""
+        return self._add(Job(run=self._unload), self._requests)
+
+    def stop(self) -> None:
+        """End whatever runs, free the model, and wait for the thread; harmless when repeated."""
+        with self._changed:
+            self._is_stopped = True
+            for job in (*self._requests, *self._background, self._running):
+                if job:
+                    job.cancel()
+            self._changed.notify()
+        if self._thread:
+            self._thread.join(_STOP_S)
+
+    def _add(self, job: Job[_T], queue: deque[Job[Any]]) -> Job[_T]:
+        with self._changed:
+            queue.append(job)
+            if not self._thread:
+                # A daemon: a library that hangs in a pass must not keep the process alive.
+                self._thread = threading.Thread(
+                    target=self._work, name="redraft-model", daemon=True
+                )
+                self._thread.start()
+            self._changed.notify()
+        return job
+
+    def _work(self) -> None:
+        while (job := self._next()) is not None:
+            if not job.future.set_running_or_notify_cancel():
+                continue
+            self._running = job
+            try:
+                job.future.set_result(job.run())
+            except (RedraftError, CancelledError) as error:
+                job.future.set_exception(error)
+            except Exception as error:  # noqa: BLE001 - the outermost loop of this thread
+                wrapped = EngineError(f"internal error: {type(error).__name__}: {error}")
+                wrapped.__cause__ = error
+                job.future.set_exception(wrapped)
+            self._running = None
+            # A finished job still holds its document and its future's callbacks.
+            del job
+        self._unload()
+
+    def _next(self) -> Job[Any] | None:
+        """The next job; None when stopped. Unloads the model when nothing came for long."""
+        while True:
+            with self._changed:
+                came = self._changed.wait_for(
+                    lambda: self._is_stopped or self._requests or self._background,
+                    None if self._model is None else self.idle_s,
+                )
+                if self._is_stopped:
+                    return None
+                if came:
+                    return (self._requests or self._background).popleft()
+            self._unload()
+
+    def _loaded(self, settings: Settings) -> LanguageModel:
+        """The model that `settings` name, loaded now if it is another one or none."""
+        key = (
+            settings.model,
+            settings.draft_model,
+            settings.n_ctx,
+            settings.threads,
+            settings.save_states,
+        )
+        if self._model is None or self._key != key:
+            self._unload()
+            self._enter("loading")
+            try:
+                opened = self._open_model(settings)
+                self._model, self._opened, self._key = opened.__enter__(), opened, key
+                self.n_loads += 1
+            finally:
+                self._enter("unloaded" if self._model is None else "loaded")
+        return self._model
+
+    def _unload(self) -> None:
+        opened, self._opened, self._model = self._opened, None, None
+        self._enter("unloaded")
+        if opened:
+            opened.__exit__(None, None, None)
+
+    def _enter(self, state: ModelState) -> None:
+        self.state = state
+        self._on_state()

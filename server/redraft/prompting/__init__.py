@@ -1,0 +1,1 @@
+"""From an edit request to the prompt that asks for it."""

@@ -1,0 +1,1 @@
+"""Texts: their lines, the differences between them, and the files that hold them."""

@@ -1,0 +1,155 @@
+"""Lines, columns, line endings and indentation of a text, the way editors count them.
+
+The only module that knows how editors count. A line ends at LF, CRLF or CR and nowhere else (as in
+the language server protocol): form feed, U+2028 and their kind are ordinary characters, so
+`str.splitlines` must not be used on a document. Offsets are code points. Pure; no I/O.
+"""
+
+import re
+from bisect import bisect_right
+from collections import Counter
+from itertools import accumulate, pairwise
+from typing import Literal, TypeAlias
+
+from redraft.records import Span
+
+__all__ = [
+    "LineIndex",
+    "Unit",
+    "dominant_ending",
+    "ending_of",
+    "indentation",
+    "line_ending_at",
+    "split_lines",
+]
+
+Unit: TypeAlias = Literal["utf-8", "utf-16", "utf-32"]
+
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
+_ENDING = re.compile(r"\r\n|\r|\n")
+
+
+class LineIndex:
+    """Converts between offsets and (line, column) in one text, in O(log lines + line length).
+
+    Lines and columns count from 0. A text that ends in a line ending has one more, empty line, and
+    the empty text has one line. A document keeps one index and replaces it when its text changes:
+    building it is one pass.
+    """
+
+    __slots__ = ("_starts", "text")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        lines = split_lines(text)
+        self._starts = list(accumulate(map(len, lines), initial=0))
+        if lines and not ending_of(lines[-1]):
+            self._starts.pop()
+
+    @property
+    def n_lines(self) -> int:
+        return len(self._starts)
+
+    def offset(self, line: int, column: int, unit: Unit) -> int:
+        """The offset of `column`, counted in `unit`, on `line`.
+
+        A column past the line's end means the end, before its line ending; a line past the last
+        means the document's end. A column inside a character means that character's start.
+        """
+        if line >= self.n_lines:
+            return len(self.text)
+        content = self._content(line)
+        characters = content.of(self.text)
+        if unit == "utf-32" or characters.isascii():
+            return content.start + min(column, len(characters))
+        prefixes = range(len(characters) + 1)
+        n_whole = bisect_right(prefixes, column, key=lambda n: _width(characters[:n], unit)) - 1
+        return content.start + n_whole
+
+    def position(self, offset: int, unit: Unit) -> tuple[int, int]:
+        """The line and the column, counted in `unit`, of `offset`.
+
+        An offset past the document's end means the end. One between the CR and the LF of a CRLF
+        means the end of that line, for no editor can stand between them.
+        """
+        line = self.line_at(offset)
+        content = self._content(line)
+        stop = min(offset, content.stop)
+        return line, _width(self.text[content.start : stop], unit)
+
+    def line_at(self, offset: int) -> int:
+        """The line that holds the character at `offset`; past the end, the last line."""
+        return bisect_right(self._starts, offset) - 1
+
+    def line_span(self, line: int) -> Span:
+        """Where `line` lies, with its line ending. Raises IndexError if there is no such line."""
+        if not 0 <= line < self.n_lines:
+            raise IndexError(f"line {line} of {self.n_lines}")
+        last = line + 1 == self.n_lines
+        return Span(self._starts[line], len(self.text) if last else self._starts[line + 1])
+
+    def _content(self, line: int) -> Span:
+        span = self.line_span(line)
+        return Span(span.start, span.stop - len(ending_of(span.of(self.text))))
+
+
+def split_lines(text: str) -> list[str]:
+    """The lines of `text`, each with its own ending; joined they are `text` again."""
+    return _LINE.findall(text)
+
+
+def ending_of(line: str) -> str:
+    """The line ending `line` closes with: LF, CRLF, CR, or nothing."""
+    if line.endswith("\r\n"):
+        return "\r\n"
+    return line[-1:] if line.endswith(("\n", "\r")) else ""
+
+
+def dominant_ending(text: str) -> str:
+    """The most frequent line ending of `text`; LF where there is none or a draw it is part of."""
+    counts = Counter(_ENDING.findall(text))
+    return max(("\n", "\r\n", "\r"), key=lambda ending: counts[ending])
+
+
+def line_ending_at(text: str, offset: int) -> str:
+    """The ending a new line at `offset` takes: that of the line there, else of the one before it.
+
+    LF in a text without line endings.
+    """
+    after = _ENDING.search(text, offset - (text[offset - 1 : offset + 1] == "\r\n"))
+    if after:
+        return after.group()
+    last = split_lines(text[:offset])[-2:]
+    return next((ending for line in reversed(last) if (ending := ending_of(line))), "\n")
+
+
+def indentation(text: str) -> str | None:
+    """One step of the indentation of `text`: a tab, or so many spaces; None if none is indented.
+
+    The step in spaces is the commonest growth from one line to the next; a growth of 1 is taken
+    for alignment (as in block comments) unless nothing else is seen.
+    """
+    lines = [line for line in split_lines(text) if line.strip()]
+    margins = [line[: len(line) - len(line.lstrip(" \t"))] for line in lines]
+    n_tabs = sum(margin.startswith("\t") for margin in margins)
+    n_spaces = sum(margin.startswith(" ") for margin in margins)
+    if n_tabs or n_spaces:
+        return "\t" if n_tabs >= n_spaces else " " * _space_step(margins)
+    return None
+
+
+def _space_step(margins: list[str]) -> int:
+    widths = [0, *(len(margin) for margin in margins if not margin.startswith("\t"))]
+    steps = Counter(b - a for a, b in pairwise(widths) if b > a)
+    return max(steps, key=lambda step: (step > 1, steps[step], -step))
+
+
+def _width(characters: str, unit: Unit) -> int:
+    # A client may send a lone surrogate; it is one UTF-16 unit there and must not raise here.
+    match unit:
+        case "utf-8":
+            return len(characters.encode("utf-8", "surrogatepass"))
+        case "utf-16":
+            return len(characters.encode("utf-16-le", "surrogatepass")) // 2
+        case "utf-32":
+            return len(characters)

@@ -1,0 +1,306 @@
+"""Whatever was drafted, kept and dropped: the cache holds the committed tokens and nothing else."""
+
+import random
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pytest
+
+from redraft.engine.kv_cache import CachedText, chunk_ends
+from redraft.engine.llama import Context, ModelFile
+from redraft.engine.state_cache import StateStore
+from redraft.errors import EngineError
+from redraft_lookup.draft import EMPTY, ROOT, Draft
+
+MakeContext = Callable[..., Context]
+
+ROW_COUNTS = (8, 16, 32)  # round alike on every backend that has been seen
+N_TOKENS = 256  # the bytes of the tiny vocabulary
+ROUNDING = 0.1  # of 16-bit cells; a text with another token is much further away
+
+
+@pytest.mark.parametrize(
+    ("lengths", "expected"),
+    [
+        pytest.param([], [], id="nothing to prefill"),
+        pytest.param([0, 0], [], id="empty parts need no pass"),
+        pytest.param([100], [100], id="a short part is one pass"),
+        pytest.param([128], [128], id="a full chunk is one pass"),
+        pytest.param([129], [128, 129], id="one token more is another"),
+        pytest.param([300, 20], [128, 256, 300, 320], id="a part ends a pass"),
+        pytest.param([0, 130], [128, 130], id="an empty first part changes nothing"),
+        pytest.param([130, 130], [128, 130, 258, 260], id="chunks count from the part's start"),
+    ],
+)
+def test_prefill_passes_end_at(lengths: list[int], expected: list[int]):
+    assert chunk_ends(lengths, 128) == expected
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_prefill_passes_cover_all_and_do_not_depend_on_later_parts(seed: int):
+    chance = random.Random(seed)
+    lengths = [chance.randrange(400) for _ in range(chance.randrange(1, 5))]
+    ends = chunk_ends(lengths, 128)
+    assert ends == sorted(set(ends))
+    assert (ends or [0])[-1] == sum(lengths)
+    assert all(stop - start <= 128 for start, stop in zip([0, *ends], ends, strict=False))
+    assert ends[: len(chunk_ends(lengths[:-1], 128))] == chunk_ends(lengths[:-1], 128)
+
+
+def filled(context: Context, *parts: Sequence[int], row_counts=(), budget=0) -> CachedText:
+    text = CachedText(context, chunk=32, store=StateStore(budget))
+    text.row_counts = row_counts
+    prefill(text, *parts)
+    return text
+
+
+def prefill(text: CachedText, *parts: Sequence[int]) -> list[int]:
+    return list(text.prefill(parts))
+
+
+def step(text: CachedText, token: int, draft: Draft = EMPTY, rows: Sequence[int] = (0,)) -> None:
+    text.forward(token, draft)
+    text.commit(rows)
+
+
+def probed(text: CachedText) -> np.ndarray:
+    """The logits of a fixed pass behind the text, which is left as it was."""
+    logits = text.forward(101, Draft.chain([102, 40, 120, 41], "guess")).copy()
+    text.commit(())
+    return logits
+
+
+def expect_like_fresh(
+    text: CachedText, parts: Sequence[Sequence[int]], committed: Sequence[int], context: Context
+) -> None:
+    """`text` goes on as one does that was prefilled with `parts` and decoded plainly."""
+    fresh = filled(context, *parts, row_counts=text.row_counts)
+    for token in committed:
+        step(fresh, token)
+    if text.row_counts:
+        assert np.array_equal(probed(text), probed(fresh))
+    else:
+        assert np.abs(probed(text) - probed(fresh)).max() < ROUNDING
+
+
+def some_draft(chance: random.Random, *, n_leaves: int) -> Draft:
+    if chance.random() < 0.3:
+        return Draft.chain(
+            [chance.randrange(N_TOKENS) for _ in range(chance.randrange(9))], "guess"
+        )
+    # Few token values, so that branches share what they begin with.
+    branches = [
+        [chance.randrange(60, 63) for _ in range(chance.randrange(1, 6))]
+        for _ in range(chance.randrange(1, n_leaves + 1))
+    ]
+    return Draft.tree(branches, "guess")
+
+
+def some_path(chance: random.Random, draft: Draft) -> list[int]:
+    """Rows from the root down to somewhere; now and then none at all, as after a near-tie."""
+    if chance.random() < 0.15:
+        return []
+    rows, node = [0], ROOT
+    while chance.random() < 0.85:
+        children = [i for i, parent in enumerate(draft.parents) if parent == node]
+        if not children:
+            break
+        node = chance.choice(children)
+        rows.append(node + 1)
+    return rows
+
+
+@pytest.mark.parametrize("row_counts", [ROW_COUNTS, ()], ids=["invariant", "fast"])
+@pytest.mark.parametrize("seed", range(12))
+def test_after_any_passes_the_cache_equals_that_of_a_fresh_decode(
+    seed: int, row_counts: tuple[int, ...], make_context: MakeContext
+):
+    chance = random.Random(seed)
+    parts = [[chance.randrange(N_TOKENS) for _ in range(n)] for n in (70, 9)]
+    text = filled(make_context(), *parts, row_counts=row_counts)
+    token = chance.randrange(N_TOKENS)
+    committed: list[int] = []
+    for _ in range(12):
+        draft = some_draft(chance, n_leaves=5)
+        rows = some_path(chance, draft)
+        step(text, token, draft, rows)
+        committed += ((token, *draft.tokens)[row] for row in rows)
+        token = chance.randrange(N_TOKENS) if rows else token
+        if not row_counts and chance.random() < 0.2:
+            n_back = chance.randrange(min(3, len(committed)) + 1)
+            text.rewind(n_back)
+            del committed[len(committed) - n_back :]
+    assert text.context.n_past() == len(text.tokens)
+    assert all(text.context.n_past(branch) == 0 for branch in range(1, text.context.n_seq))
+    expect_like_fresh(text, parts, committed, make_context())
+
+
+def test_such_comparisons_can_fail(make_context: MakeContext):
+    one, other = (filled(make_context(), [*range(70), n], [1, 2, 3]) for n in (90, 91))
+    assert np.abs(probed(one) - probed(other)).max() > 5 * ROUNDING
+
+
+def test_the_real_small_model_too(small_model_path, make_context: MakeContext):
+    file = ModelFile(small_model_path)
+    chance = random.Random(1)
+    ids = file.tokenize("def area(width, height):\n    return width * height\n" * 3)
+    text = filled(make_context(file), ids, [], row_counts=ROW_COUNTS)
+    committed: list[int] = []
+    for _ in range(6):
+        branches = [chance.choices(ids, k=4), chance.choices(ids, k=3)]
+        draft = Draft.tree(branches, "guess")
+        rows = some_path(chance, draft)
+        step(text, ids[0], draft, rows)
+        committed += ((ids[0], *draft.tokens)[row] for row in rows)
+    expect_like_fresh(text, [ids, []], committed, make_context(file))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_each_branch_of_a_tree_reads_as_if_it_were_alone(seed: int, make_context: MakeContext):
+    chance = random.Random(seed)
+    prompt = [chance.randrange(N_TOKENS) for _ in range(50)]
+    text = filled(make_context(), prompt, row_counts=ROW_COUNTS)
+    draft = some_draft(chance, n_leaves=5)
+    logits = text.forward(7, draft).copy()
+    text.commit(())
+    for node in range(len(draft)):
+        path = [node]
+        while draft.parents[path[0]] != ROOT:
+            path.insert(0, draft.parents[path[0]])
+        chain = Draft.chain([draft.tokens[i] for i in path], "guess")
+        alone = text.forward(7, chain)[-1].copy()
+        text.commit(())
+        assert np.array_equal(logits[node + 1], alone), (node, draft)
+
+
+def test_a_pass_is_padded_to_an_allowed_row_count(make_context: MakeContext, monkeypatch):
+    context = make_context()
+    text = filled(context, [1, 2, 3], row_counts=(8, 32))
+    sizes: list[int] = []
+    run = context.run
+    monkeypatch.setattr(
+        context,
+        "run",
+        lambda tokens, *rest, **kw: sizes.append(len(tokens)) or run(tokens, *rest, **kw),
+    )
+    for n_drafted in (0, 7, 8, 31):
+        logits = text.forward(4, Draft.chain([5] * n_drafted, "guess"))
+        text.commit(())
+        assert len(logits) == 1 + n_drafted
+    assert sizes == [8, 8, 32, 32]
+
+
+class TestPrefill:
+    FILE = tuple(range(100))
+
+    def test_yields_what_was_there_and_then_each_pass(self, make_context: MakeContext):
+        text = filled(make_context(), self.FILE)
+        assert prefill(text, self.FILE, [1, 2, 3]) == [100, 103]
+        assert text.tokens == [*self.FILE, 1, 2, 3]
+
+    def test_an_edit_in_the_middle_keeps_the_passes_before_it(self, make_context: MakeContext):
+        text = filled(make_context(), self.FILE)
+        edited = [*self.FILE[:70], 200, *self.FILE[70:]]
+        assert prefill(text, edited, [1]) == [64, 96, 101, 102]
+
+    def test_what_was_decoded_is_not_reused(self, make_context: MakeContext):
+        """It was written by passes of other sizes than a prefill has, and may round differently."""
+        text = filled(make_context(), self.FILE, [1, 2])
+        step(text, 3, Draft.chain([4, 5], "guess"), [0, 1, 2])
+        assert prefill(text, self.FILE, [1, 2, 3, 4, 5]) == [100, 105]
+
+    def test_stopping_between_passes_leaves_a_true_shorter_text(self, make_context: MakeContext):
+        text = filled(make_context(), [7])
+        passes = text.prefill([self.FILE, [1]])
+        assert [next(passes), next(passes), next(passes)] == [0, 32, 64]
+        passes.close()
+        assert text.tokens == [*self.FILE[:64]]
+        assert prefill(text, self.FILE, [1]) == [64, 96, 100, 101]
+
+    @pytest.mark.parametrize("seed", range(6))
+    def test_a_warm_cache_has_the_bits_of_a_cold_one(self, seed: int, make_context: MakeContext):
+        chance = random.Random(seed)
+        text = filled(make_context(), [], row_counts=ROW_COUNTS, budget=10**8)
+        versions = [[chance.randrange(N_TOKENS) for _ in range(chance.randrange(150))]]
+        for _ in range(8):
+            file = list(chance.choice(versions))
+            at = chance.randrange(len(file) + 1)
+            file[at : at + chance.randrange(4)] = chance.choices(range(N_TOKENS), k=3)
+            versions.append(file)
+            request = chance.choices(range(N_TOKENS), k=chance.randrange(1, 20))
+            prefill(text, file, request)
+            expect_like_fresh(text, [file, request], [], make_context())
+            step(text, 5, Draft.tree([[6, 7], [8, 9]], "guess"), [0, 3])
+
+
+class TestSwap:
+    A, B = tuple(range(100)), tuple(range(200, 90, -1))
+
+    def test_a_file_that_comes_back_is_restored(self, make_context: MakeContext):
+        text = filled(make_context(), self.A, [1], budget=10**8)
+        assert prefill(text, self.B, [1])[0] == 0
+        assert prefill(text, self.A, [2]) == [100, 101]
+        expect_like_fresh(text, [self.A, [2]], [], make_context())
+
+    def test_files_that_begin_alike_are_both_kept(self, make_context: MakeContext):
+        head = tuple(range(40))
+        one, other = head + self.A, head + self.B
+        text = filled(make_context(), one, [1], budget=10**8)
+        assert prefill(text, other, [1])[0] == 32
+        assert prefill(text, one, [2])[0] == len(one)
+        assert prefill(text, other, [2])[0] == len(other)
+
+    def test_without_a_budget_nothing_is_kept(self, make_context: MakeContext):
+        text = filled(make_context(), self.A, [1], budget=0)
+        prefill(text, self.B, [1])
+        assert prefill(text, self.A, [2])[0] == 0
+
+    def test_a_larger_context_keeps_the_file(self, make_context: MakeContext):
+        text = filled(make_context(), self.A, [1, 2], row_counts=ROW_COUNTS)
+        step(text, 3)
+        moved = text.moved_to(make_context(n_ctx=1024))
+        moved.row_counts = ROW_COUNTS
+        assert moved.context.n_ctx == 1024
+        assert prefill(moved, self.A, [4]) == [100, 101]
+        expect_like_fresh(moved, [self.A, [4]], [], make_context())
+
+
+class TestFailure:
+    def fill(self, context: Context) -> CachedText:
+        return filled(context, [i % N_TOKENS for i in range(context.n_ctx - 5)], [1])
+
+    @pytest.mark.parametrize(
+        "draft",
+        [
+            pytest.param(Draft.chain([5] * 20, "guess"), id="a chain that does not fit"),
+            pytest.param(Draft.tree([[i, 5, 6] for i in range(8)], "guess"), id="such a tree"),
+        ],
+    )
+    def test_a_refused_pass_leaves_the_text_as_it_was(self, draft, make_context: MakeContext):
+        context = make_context(n_ctx=256)
+        text, tokens = self.fill(context), [i % N_TOKENS for i in range(context.n_ctx - 5)]
+        assert text.max_rows == 4
+        with pytest.raises(EngineError, match=f"refused a pass of {1 + len(draft)} rows"):
+            text.forward(3, draft)
+        assert text.tokens == [*tokens, 1]
+        step(text, 3)
+        fresh = self.fill(make_context(n_ctx=256))
+        step(fresh, 3)
+        assert np.array_equal(text.forward(4, EMPTY).copy(), fresh.forward(4, EMPTY))
+
+    def test_a_pass_that_nobody_committed_is_forgotten(self, make_context: MakeContext):
+        """As after logits that name no token."""
+        text = filled(make_context(), [1, 2, 3], [4], row_counts=ROW_COUNTS)
+        text.forward(5, Draft.tree([[6, 7], [8, 9]], "guess"))
+        prefill(text, [1, 2, 3], [4])
+        assert text.context.n_past(1) == 0
+        tree = Draft.tree([[60, 61], [62, 60]], "guess")
+        step(text, 5, tree, [0, 3, 4])
+        expect_like_fresh(text, [[1, 2, 3], [4]], [5, 62, 60], make_context())
+
+    def test_more_branches_than_sequences_are_refused(self, make_context: MakeContext):
+        text = filled(make_context(), [1, 2, 3])
+        with pytest.raises(EngineError, match="a token tree of 9 leaves needs more than 8"):
+            text.forward(4, Draft.tree([[i] for i in range(9)], "guess"))
+        step(text, 4)
+        assert text.tokens == [1, 2, 3, 4]

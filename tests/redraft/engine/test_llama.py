@@ -1,0 +1,138 @@
+"""Loading, tokenising and single passes: what llama.cpp says, in our words."""
+
+import gc
+import os
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.redraft.engine.tiny import CHAT_END
+
+from redraft.engine import llama
+from redraft.engine.llama import Context, ModelFile, backend, versions
+from redraft.errors import EngineError, ModelError
+
+
+def test_the_build_names_itself():
+    assert backend() in ("cpu", "metal", "cuda", "vulkan", "rocm", "sycl", "gpu")
+    assert set(versions()) == {"llama-cpp-python", "llama.cpp"}
+    assert os.environ["OMP_WAIT_POLICY"]
+
+
+class TestDamage:
+    @pytest.mark.parametrize(
+        "make",
+        [
+            pytest.param(lambda path, good: None, id="missing"),
+            pytest.param(lambda path, good: path.mkdir(), id="a directory"),
+            pytest.param(lambda path, good: path.touch(), id="empty"),
+            pytest.param(
+                lambda path, good: path.write_text("Dear model,\n" * 99), id="a text file"
+            ),
+            pytest.param(lambda path, good: path.write_bytes(good[:40]), id="cut in the header"),
+            pytest.param(
+                lambda path, good: path.write_bytes(good[:5000]), id="cut in the metadata"
+            ),
+            pytest.param(
+                lambda path, good: path.write_bytes(good[:-9000]), id="cut in the weights"
+            ),
+        ],
+    )
+    def test_a_file_that_cannot_be_loaded(self, make, tmp_path: Path, tiny_path: Path):
+        path = tmp_path / "model.gguf"
+        make(path, tiny_path.read_bytes())
+        with pytest.raises(ModelError, match=r"(?s)cannot load .*model\.gguf.*fetch it again"):
+            ModelFile(path)
+
+    def test_a_name_that_is_no_utf_8_loads(self, tmp_path: Path, tiny_path: Path):
+        path = os.fsencode(tmp_path) + b"/\xff.gguf"
+        try:
+            Path(os.fsdecode(path)).write_bytes(tiny_path.read_bytes())
+        except OSError:
+            pytest.skip("this file system has no such names")
+        ModelFile(Path(os.fsdecode(path))).close()
+
+
+def test_closing_twice_is_harmless_and_frees_the_pieces(tiny_path: Path):
+    file = ModelFile(tiny_path)
+    file.piece(65)
+    file.close()
+    file.close()
+    alive = weakref.ref(file)
+    del file
+    gc.collect()
+    assert alive() is None
+
+
+class TestTokens:
+    def test_pieces_are_the_text(self, tiny_file: ModelFile):
+        text = "def f(x): → 😀\r\n\treturn x\n"
+        ids = tiny_file.tokenize(text)
+        assert b"".join(map(tiny_file.piece, ids)).decode() == text
+        assert len(ids) < len(text.encode()), "merges are used"
+
+    def test_special_tokens_in_a_text_are_text(self, tiny_file: ModelFile):
+        text = f"print('{CHAT_END}')"
+        assert not set(tiny_file.tokenize(text)) & tiny_file.control_ids
+        [end] = tiny_file.tokenize(CHAT_END, control=True)
+        assert end in tiny_file.control_ids
+        assert tiny_file.end_ids == {end}
+        assert tiny_file.piece(end).decode() == CHAT_END
+
+    def test_the_real_model_too(self, small_model_path: Path):
+        file = ModelFile(small_model_path)
+        plain = file.tokenize("a<|im_end|>b<|im_start|>")
+        assert not set(plain) & (file.control_ids | file.end_ids)
+        assert b"".join(map(file.piece, plain)) == b"a<|im_end|>b<|im_start|>"
+        assert set(file.tokenize("<|im_end|>", control=True)) <= file.end_ids
+        assert file.can_roll_back
+        file.close()
+
+    def test_no_text_is_no_tokens(self, tiny_file: ModelFile):
+        assert tiny_file.tokenize("") == []
+
+
+class TestContext:
+    def test_too_many_rows_are_refused_before_they_reach_the_library(
+        self, make_context: Callable[..., Context]
+    ):
+        context = make_context()
+        for n in (0, 129):
+            with pytest.raises(EngineError, match=f"a pass has 1 to 128 rows, not {n}"):
+                context.run([1] * n, list(range(n)), [(0,)] * n, n_outputs=0)
+        assert context.n_past() == 0
+
+    def test_a_context_that_memory_cannot_hold(self, tiny_file: ModelFile, monkeypatch):
+        monkeypatch.setattr(llama.llama, "llama_init_from_model", lambda *_: None)
+        with pytest.raises(EngineError, match=r"cannot make a context of .*set a smaller n_ctx"):
+            Context(tiny_file, n_ctx=2**20, n_batch=8, n_seq=1, n_threads=1, fused=True)
+
+    def test_logits_are_of_the_first_rows(self, make_context: Callable[..., Context]):
+        context = make_context()
+        both = context.run([1, 2], [0, 1], [(0,)] * 2, n_outputs=2).copy()
+        context.clear()
+        first = context.run([1, 2], [0, 1], [(0,)] * 2, n_outputs=1)
+        assert first.shape == (1, context.model.n_vocab)
+        assert np.allclose(first[0], both[0], atol=1e-3)
+
+    def test_saved_cells_go_on_as_if_they_had_stayed(self, make_context: Callable[..., Context]):
+        one, other = make_context(), make_context(n_ctx=1024)
+        one.run([1, 2, 3], [0, 1, 2], [(0,)] * 3, n_outputs=0)
+        assert other.load(0, one.save(0))
+        assert one.n_past() == other.n_past() == 3
+        answers = [c.run([4, 5], [3, 4], [(0,)] * 2, n_outputs=2).copy() for c in (one, other)]
+        assert np.array_equal(*answers)
+
+    def test_damaged_cells_are_refused(self, make_context: Callable[..., Context]):
+        context = make_context()
+        context.run([1, 2, 3], [0, 1, 2], [(0,)] * 3, n_outputs=0)
+        cells = context.save(0)
+        context.clear()
+        assert not context.load(0, cells[: len(cells) // 2])
+
+
+def test_half_a_surrogate_pair_is_named(tiny_file: ModelFile):
+    with pytest.raises(EngineError, match=r"half of a surrogate pair.*\\ud83d"):
+        tiny_file.tokenize("smile \ud83d")

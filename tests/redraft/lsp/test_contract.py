@@ -1,0 +1,81 @@
+"""What the wire promises is what the server's records give.
+
+That code and prose name the same things is the concern of tests/editors/test_protocol.py.
+"""
+
+import re
+from dataclasses import fields
+from typing import get_args, get_type_hints
+
+import pytest
+from tests.redraft.lsp.editor import ROOT
+
+from redraft.config.actions import BUILT_IN
+from redraft.lsp import contract, responses
+from redraft.lsp.params import EditParams
+from redraft.lsp.server_config import Editor
+from redraft.postprocess.reply import interpret
+from redraft.records import (
+    Completion,
+    EditRequest,
+    Finish,
+    Pass,
+    Progress,
+    Prompt,
+    Reason,
+    Span,
+    Stats,
+)
+
+PROSE = (ROOT / "docs" / "protocol.md").read_text(encoding="utf-8")
+
+
+def camel(name: str) -> str:
+    return re.sub(r"_([a-z])", lambda match: match[1].upper(), name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(action.name for action in BUILT_IN),
+        *(camel(field.name) for field in fields(Editor) if field.name != "decoding"),
+    ],
+)
+def test_actions_and_settings_are_documented(name: str) -> None:
+    assert re.search(rf"`[^`\n]*\b{re.escape(name)}\b[^`\n]*`", PROSE)
+
+
+def test_the_shapes_of_the_wire_are_those_of_the_records() -> None:
+    arguments = {field.name for field in fields(EditParams)}
+    assert contract.EditArgument.__optional_keys__ == arguments | {"position"}
+    assert contract.Stats.__required_keys__ == responses.stats_of(Stats()).keys()
+    assert {*get_args(Reason)} - {"cancelled", "stale"} == {*get_args(contract.Reason)}
+    phases = get_args(get_type_hints(Progress)["phase"])
+    assert {"waiting", *phases} == {*get_args(contract.Phase)}
+
+
+@pytest.mark.parametrize(
+    ("finish", "setting"), [("length", "redraft.maxTokens"), ("timeout", "redraft.timeout")]
+)
+def test_a_limit_is_called_what_the_editor_calls_it(finish: Finish, setting: str) -> None:
+    request = EditRequest(path="a.py", text="x = 1\n", target=Span(0, 6), instruction="Go on.")
+    cut = Completion(text="", finish=finish, stats=Stats())
+    error = responses.refused(
+        interpret(request, Prompt(file=(), request=(), source="", stop=()), cut)
+    )
+    assert f"; raise {setting} or edit a smaller part" in error.message
+
+
+def test_a_pass_is_cut_where_the_origin_changes_and_not_inside_a_character() -> None:
+    one = Pass(
+        tokens=(1, 2, 3),
+        pieces=(b"a\xce", b"\xbb", b"c"),
+        origins=("copied", "copied", None),
+        runners_up=(),
+        drafted=2,
+        seconds=0.5,
+    )
+    (answer,) = responses.passes_of(
+        Completion(text="aλc", finish="stop", stats=Stats(), passes=(one,))
+    )
+    assert answer["text"] == [{"origin": "copied", "text": "aλ"}, {"origin": None, "text": "c"}]

@@ -1,0 +1,207 @@
+"""Replies to one small method; what `unwrap`, `scope`, `layout`, `elision` and `guards` do alone is
+tested beside them.
+"""
+
+import pytest
+
+from redraft import syntax
+from redraft.postprocess.reply import interpret
+from redraft.prompting.target_view import show
+from redraft.records import Completion, EditRequest, Prompt, Refused, Span, Stats
+
+TEXT = """class Shelf:
+    def take(self, n):
+        self.n -= n
+        if self.n < 0:
+            raise ValueError("short")
+        self.log(n)
+        self.save()
+        return self.n
+"""
+
+TAKE = TEXT.partition("\n")[2].removesuffix("\n")
+DEDENTED = "\n".join(line[4:] for line in TAKE.split("\n"))
+
+
+def ask(text, start, stop, instruction="Make n an int", path="shelf.py"):
+    return EditRequest(
+        path=path,
+        text=text,
+        target=Span(start, stop),
+        instruction=instruction,
+        language=syntax.language_of(path, text),
+    )
+
+
+def method(instruction="Make n an int"):
+    return ask(TEXT, TEXT.index(TAKE), len(TEXT) - 1, instruction)
+
+
+def read(request, reply, finish="stop"):
+    prompt = Prompt(
+        file=(), request=(), source=show(request).printed, stop=("\n```",), notes=("n",)
+    )
+    completion = Completion(text=reply, finish=finish, stats=Stats(output_tokens=64))
+    return interpret(request, prompt, completion)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        pytest.param(TAKE.replace("n):", "n: int):"), id="as it should be"),
+        pytest.param(DEDENTED.replace("n):", "n: int):"), id="dedented (C04)"),
+        pytest.param(
+            TAKE.replace("n):", "n: int):").lstrip(), id="the first line alone dedented (C04)"
+        ),
+        pytest.param(
+            "\n".join(" " * 8 + line for line in DEDENTED.split("\n")).replace("n):", "n: int):"),
+            id="indented too far",
+        ),
+        pytest.param(
+            "Here is the updated function:\n\n```python\n"
+            + DEDENTED.replace("n):", "n: int):")
+            + "\n```\n\nI added a type.<|im_end|>",
+            id="with everything around it (C03)",
+        ),
+        pytest.param(
+            "    def take(self, n: int):\n        self.n -= n\n        # ... existing code ...\n"
+            "        return self.n",
+            id="with code left out (C07)",
+        ),
+        pytest.param(
+            TEXT.replace("n):", "n: int):") + "    # rest of the class unchanged", id="in its class"
+        ),
+        pytest.param(
+            "\n".join(line + "  " for line in TAKE.replace("n):", "n: int):").split("\n")).replace(
+                "int):  ", "int):"
+            ),
+            id="with spaces at line ends (C08)",
+        ),
+    ],
+)
+def test_however_a_reply_is_dressed_the_edit_is_the_same(reply):
+    assert read(method(), reply) == TAKE.replace("n):", "n: int):")
+
+
+@pytest.mark.parametrize("reply", [TAKE, DEDENTED, TAKE + "\n\n", f"```\n{TAKE}\n```"])
+def test_a_copy_is_the_old_text(reply):
+    assert read(method(), reply) == TAKE
+
+
+@pytest.mark.parametrize(
+    ("reply", "finish", "reason", "words"),
+    [
+        pytest.param(TAKE, "length", "token_limit", "64 tokens", id="cut at the limit (C06)"),
+        pytest.param(TAKE, "timeout", "timeout", "raise timeout", id="cut at the deadline"),
+        pytest.param(TAKE, "cancelled", "cancelled", "cancelled", id="cancelled"),
+        pytest.param("", "stop", "no_code", "no code", id="empty"),
+        pytest.param("```\n```", "stop", "no_code", "no code", id="empty fences"),
+        pytest.param("Here is the updated function:\n", "stop", "no_code", "no code", id="prose"),
+        pytest.param(
+            "class Shelf:\n    pass", "stop", "no_code", "select", id="the class without the method"
+        ),
+        pytest.param(
+            "def take(self, n: int):\n    # ... existing code ...\n    self.save(n)",
+            "stop",
+            "elision",
+            "# ... existing code ...",
+            id="code left out, not certain which (C07)",
+        ),
+        pytest.param(
+            "def take(self, n: int):\n    return n",
+            "stop",
+            "deletion",
+            "2 of",
+            id="most of it gone",
+        ),
+        pytest.param(
+            TAKE.replace("(self", "((self"), "stop", "parse_broken", "python", id="broken"
+        ),
+        pytest.param(
+            "I cannot change this function because the type is not known.",
+            "stop",
+            "deletion",
+            "1 of",
+            id="an answer in prose",
+        ),
+    ],
+)
+def test_a_reply_that_cannot_be_used_is_refused(reply, finish, reason, words):
+    refused = read(method(), reply, finish)
+    assert isinstance(refused, Refused)
+    assert refused.reason == reason
+    assert words in refused.message
+    assert refused.stats.output_tokens == 64
+    assert refused.notes == ("n",)
+
+
+def test_a_comment_the_source_holds_is_no_elision():
+    text = "def f():\n    # ... existing code ...\n    return 1\n"
+    reply = "def f():\n    # ... existing code ...\n    return 2"
+    assert read(ask(text, 0, len(text)), reply) == reply + "\n"
+
+
+def test_an_empty_reply_deletes_when_that_was_asked():
+    text = "a = 1\nb = 2\n"
+    assert read(ask(text, 0, 6, "Delete this line"), "```") == ""
+
+
+LINE = "def f(price, qty):\n    total = price * qty  # see note\n    return total\n"
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        pytest.param("price * qty * 2", id="the piece"),
+        pytest.param("    price * qty * 2\n", id="indented"),
+        pytest.param("    total = price * qty * 2  # see note", id="the whole line"),
+        pytest.param("total = price * qty * 2  # see note", id="the whole line, dedented"),
+    ],
+)
+def test_a_piece_of_a_line_keeps_the_rest_of_it(reply):
+    start = LINE.index("price * qty ")
+    assert read(ask(LINE, start, start + 11), reply) == "price * qty * 2"
+
+
+def test_the_space_at_the_end_of_a_piece_stays():
+    start = LINE.index("price * qty ")
+    assert read(ask(LINE, start, start + 13), "price + qty") == "price + qty  "
+
+
+@pytest.mark.parametrize(
+    ("text", "at", "reply", "new"),
+    [
+        pytest.param("", 0, "a\nb", "a\nb\n", id="into an empty file"),
+        pytest.param("x\r\n", 3, "a\nb", "a\r\nb\r\n", id="at the end of a file"),
+        pytest.param("x\r\ny\r\n", 3, "a", "a\r\n", id="above a line"),
+        pytest.param("x\n\ny\n", 2, "a\nb", "a\nb", id="on a blank line"),
+        pytest.param("x\n", 1, " + 1", " + 1", id="at the end of a line"),
+        pytest.param("if x:\n    \n", 10, "a\nb", "a\n    b", id="on an indented line"),
+        pytest.param("if x:\n    \n", 10, "    a\n    b", "a\n    b", id="there, indented again"),
+    ],
+)
+def test_an_insertion_fits_where_it_is_made(text, at, reply, new):
+    assert read(ask(text, at, at, path="a.txt"), reply) == new
+
+
+@pytest.mark.parametrize(
+    ("instruction", "reply", "new"),
+    [
+        ("Indent it by two", "  a  \n  b", "  a  \n  b\n"),
+        ("Remove trailing whitespace", "a\nb", "a\nb\n"),
+        ("Rename a to c", "c\nb", "c\nb \n"),
+    ],
+    ids=["indentation", "trailing space", "neither"],
+)
+def test_white_space_is_the_replys_own_when_that_is_what_was_asked(instruction, reply, new):
+    text = "a  \nb \n"
+    assert read(ask(text, 0, len(text), instruction, path="a.txt"), reply) == new
+
+
+@pytest.mark.parametrize("ending", ["\r\n", "\r", "\n"], ids=["CRLF", "CR", "LF"])
+def test_line_endings_stay_what_they_were(ending):
+    text = TEXT.replace("\n", ending)
+    target = TAKE.replace("\n", ending)
+    start = text.index(target)
+    reply = TAKE.replace("self.save()", "self.save()\n        self.flush()")
+    assert read(ask(text, start, start + len(target)), reply) == reply.replace("\n", ending)

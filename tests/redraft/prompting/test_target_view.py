@@ -1,0 +1,43 @@
+import pytest
+
+from redraft.prompting.target_view import show
+from redraft.records import EditRequest, Span
+
+
+def shown(marked):
+    """`marked` holds the target between guillemets."""
+    start, stop = marked.index("«"), marked.index("»") - 1
+    text = marked.replace("«", "").replace("»", "")
+    return show(EditRequest(path="a", text=text, target=Span(start, stop), instruction="Go"))
+
+
+@pytest.mark.parametrize(
+    ("marked", "printed", "lines"),
+    [
+        pytest.param("a\n  «b\n  c»\nd", "  b\n  c", (2, 3), id="from the indentation on"),
+        pytest.param("a\r\n«\tb\r\n»c", "\tb\n", (2, 2), id="a line with its CRLF"),
+        pytest.param("a\r  x = «b» # c\r", "b", (2, 2), id="a piece of a line"),
+        pytest.param("«»", "", (1, 1), id="an empty document"),
+        pytest.param("a\n\t«»\n", "\t", (2, 2), id="an insertion on an indented line"),
+        pytest.param("«a\n\n»b", "a\n\n", (1, 1), id="trailing blank lines"),
+        pytest.param("\x0c«a\u2028b»", "\x0ca\u2028b", (1, 1), id="other separators are no lines"),
+    ],
+)
+def test_a_target_as_the_model_sees_it(marked, printed, lines):
+    found = shown(marked)
+    assert found.printed == printed
+    assert (found.first_line, found.last_line) == lines
+
+
+@pytest.mark.parametrize(
+    ("marked", "is_fragment"),
+    [
+        ("x = «b»\n", True),
+        ("«b» # c\n", True),
+        ("  «b\nc»  \n", False),
+        ("a\n«b\n»c\n", False),
+        ("a\n«b\nc» d\n", True),
+    ],
+)
+def test_a_fragment_shares_a_line_with_other_text(marked, is_fragment):
+    assert shown(marked).is_fragment == is_fragment

@@ -1,0 +1,239 @@
+from pathlib import Path
+
+import pytest
+
+from redraft.errors import InputError
+from redraft.syntax import (
+    bodies,
+    language_of,
+    parse_errors,
+    prose,
+    target_at,
+    target_named,
+    targets,
+)
+
+SAMPLES = Path(__file__).parents[3] / "fixtures" / "languages"
+
+
+def sample(name):
+    text = (SAMPLES / name).read_bytes().decode()
+    language = language_of(name, text)
+    assert language is not None
+    return text, language
+
+
+NESTED = """\
+import x
+
+class A:
+    y = 1
+
+    # doc
+    @d
+    def f(self):
+        def inner():
+            return 1
+
+        return inner
+
+    class B:
+        z = 2
+
+def f(): return 0
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        pytest.param(2, "A", id="the head of a class"),
+        pytest.param(4, "A", id="a blank line of a class"),
+        pytest.param(5, "A.f", id="a comment above a method"),
+        pytest.param(6, "A.f", id="a decorator"),
+        pytest.param(8, "A.f.inner", id="a function in a function"),
+        pytest.param(10, "A.f", id="a blank line of a method"),
+        pytest.param(14, "A.B", id="a nested class"),
+        pytest.param(16, "f", id="a function of one line"),
+    ],
+)
+def test_the_innermost_target_around_a_line(line, name):
+    assert target_at(NESTED, "python", line).name == name
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        pytest.param(NESTED, 0, id="an import"),
+        pytest.param(NESTED, 99, id="a line past the end"),
+        pytest.param("", 0, id="an empty file"),
+    ],
+)
+def test_a_line_outside_everything_asks_for_a_range(text, line):
+    with pytest.raises(InputError, match=f"line {line + 1} is in no function or class; give a ra"):
+        target_at(text, "python", line)
+
+
+def test_a_function_that_ends_in_a_class_wins_over_the_class():
+    text = "def f():\n    class A:\n        x = 1\n"
+    assert target_at(text, "python", 2).name == "f"
+
+
+def test_a_namespace_is_never_the_target_of_a_line():
+    with pytest.raises(InputError, match="line 2 is in no function"):
+        target_at("namespace a {\nint x;\n}\n", "cpp", 1)
+
+
+@pytest.mark.parametrize(
+    ("file", "name", "found"),
+    [
+        pytest.param("sample.py", "euros", "Price.euros", id="the last part"),
+        pytest.param("sample.py", "Error.hint", "Price.Error.hint", id="the last two parts"),
+        pytest.param("sample.cpp", "geo::Stack<T>::push", "geo.Stack.push", id="as C++ writes it"),
+        pytest.param("sample.cpp", "Stack.push", "geo.Stack.push", id="a C++ method in short"),
+        pytest.param("sample.cpp", "Shape::~Shape", "geo.Shape.~Shape", id="a destructor"),
+        pytest.param("sample.cpp", "operator<", "geo.Shape.operator<", id="an operator"),
+        pytest.param("sample.lua", "M:push", "M.push", id="as Lua writes it"),
+        pytest.param("sample.rb", "Basket#total", "Shop.Basket.total", id="as Ruby writes it"),
+        pytest.param("sample.js", "module.exports.parse", "parse", id="an exported function"),
+        pytest.param("sample.js", "Queue.prototype.clear", "Queue.clear", id="a prototype's"),
+        pytest.param("sample.rs", "impl Tally for Counter<T>", "impl Tally for Counter", id="impl"),
+        pytest.param("sample.cs", "operator ==", "Example.Shop.Basket.operator ==", id="C# =="),
+    ],
+)
+def test_a_target_is_found_by_what_people_call_it(file, name, found):
+    assert target_named(*sample(file), name).name == found
+
+
+def test_an_exact_name_wins_over_an_ending():
+    assert target_named(NESTED, "python", "f").span.of(NESTED) == "def f(): return 0"
+
+
+def unnamed(text, language, name):
+    with pytest.raises(InputError) as caught:
+        target_named(text, language, name)
+    return str(caught.value)
+
+
+def test_an_unknown_name_suggests_close_ones():
+    message = unnamed(*sample("sample.py"), "Price.euro")
+    assert message.startswith("nothing is named 'Price.euro'; did you mean Price.euros")
+
+
+def test_an_unlike_name_lists_what_there_is():
+    assert unnamed(NESTED, "python", "zzzzzz").endswith("there are A, A.f, A.f.inner, A.B, f")
+
+
+def test_a_long_list_is_cut_and_says_so():
+    text = "".join(f"def f{n}(): pass\n" for n in range(20))
+    assert unnamed(text, "python", "zzzzzz").endswith("f11 and 8 more")
+
+
+@pytest.mark.parametrize("name", ["f", "", ".", "::"])
+def test_a_file_without_targets_asks_for_a_range(name):
+    assert "give a range of lines" in unnamed("x = 1\n", "python", name)
+
+
+def test_an_ambiguous_name_lists_the_candidates_with_their_lines():
+    text = "class A:\n  def f(self): pass\nclass B:\n  def f(self): pass\n"
+    message = unnamed(text, "python", "f")
+    assert message.startswith("2 targets are named 'f': A.f (line 2), B.f (line 4); give more")
+
+
+def test_overloads_are_ambiguous():
+    text = "class A { void f() {}\n void f(int x) {} }"
+    assert "A.f (line 1), A.f (line 2)" in unnamed(text, "java", "A.f")
+
+
+def test_bodies_are_the_outermost_insides():
+    text = (
+        "function f() {\n  function g() { a; }\n}\nconst h = () => {\r\n\tμ;\r\n};\nk = () => 1;\n"
+    )
+    assert [body.of(text) for body in bodies(text, "javascript")] == ["function g() { a; }", "μ;"]
+
+
+def test_empty_bodies_are_left():
+    assert bodies("void f() {}\nvoid g() { }\n", "c") == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "broken"),
+    [
+        pytest.param("x = 1\n", "python", False, id="clean"),
+        pytest.param("", "go", False, id="empty"),
+        pytest.param("def f(:\n", "python", True, id="an error"),
+        pytest.param("int f() { return 1 }", "c", True, id="a missing semicolon"),
+    ],
+)
+def test_parse_errors_are_counted(text, language, broken):
+    assert (parse_errors(text, language) > 0) == broken
+
+
+def test_two_errors_are_more_than_one():
+    good, bad = "def f():\n    pass\n", "def f(:\n    pass\n"
+    assert parse_errors(bad + good + bad, "python") > parse_errors(good + bad, "python") > 0
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        pytest.param("function f() {\n" * 600 + "}\n" * 600, "javascript", id="functions"),
+        pytest.param("x = " + "(" * 5000 + "1" + ")" * 5000, "python", id="brackets"),
+        pytest.param("f([" * 5000, "javascript", id="brackets never closed"),
+        pytest.param("var a = function (x) { return x; };" * 2000, "javascript", id="a long line"),
+        pytest.param("\ud83d def f(): pass", "python", id="a lone surrogate"),
+        pytest.param("\0\x01\x7f", "c", id="control characters"),
+    ],
+)
+def test_deep_long_and_odd_texts_end(text, language):
+    for target in targets(text, language):
+        assert target.span.stop <= len(text)
+    bodies(text, language)
+    parse_errors(text, language)
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "language"),
+    [
+        ("a/b.py", "", "python"),
+        ("B.PY", "", "python"),
+        ("a.jsx", "", "javascript"),
+        ("a.d.ts", "", "typescript"),
+        ("a.tsx", "", "tsx"),
+        ("a.h", "int f(void);\n", "c"),
+        ("a.h", "namespace a {}\n", "cpp"),
+        ("a.C", "", "cpp"),
+        ("a.kts", "", "kotlin"),
+        ("Rakefile", "", "ruby"),
+        ("home/.bashrc", "", "bash"),
+        ("run", "#!/bin/sh\n", "bash"),
+        ("run", "#!/usr/bin/env -S FOO=1 python3.11 -u\r\n", "python"),
+        ("run", "#! /usr/bin/node", "javascript"),
+        ("run", "#!\n", None),
+        ("run", "#!/usr/bin/env\n", None),
+        ("run", "#!/usr/bin/perl\n", None),
+        ("notes.md", "# x\n", None),
+        ("Makefile", "", None),
+        ("", "", None),
+    ],
+)
+def test_the_language_of_a_file(path, text, language):
+    assert language_of(path, text) == language
+
+
+def test_an_unknown_language_names_the_known():
+    with pytest.raises(InputError, match="no grammar for 'cobol'; use one of python, javascript"):
+        targets("", "cobol")
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "found"),
+    [
+        ("python", "é = 1  # one\n# two\ndef f():\n    'three'\n    x = 'four'\n",
+         ["# one", "# two", "'three'"]),
+        ("javascript", "// one\nlet x = 'two' /* three */\n", ["// one", "/* three */"]),
+        ("go", "package p // one\n", ["// one"]),
+    ],
+)  # fmt: skip
+def test_prose_is_comments_and_docstrings(language, text, found):
+    assert [span.of(text) for span in prose(text, language)] == found
