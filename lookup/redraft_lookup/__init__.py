@@ -1,19 +1,19 @@
 """Speculative decoding without a second model: drafts are copied, the target model verifies them.
 
 Knows token ids and numpy only: no tokenizer, no model, no clock, no I/O. A caller brings a
-`Target` (something that runs a verification pass) and gets back exactly the tokens that plain
+`TargetModel` (something that runs a verification pass) and gets back exactly the tokens that plain
 decoding would have given, in fewer passes.
 """
 
-from redraft_lookup.combine import Auto, Candidate, Experience, LookupThenModel
+from redraft_lookup.combine import Auto, Candidate, GainTracker, LookupThenModel
 from redraft_lookup.copying import CopyDrafter
 from redraft_lookup.cost import CostCurve
 from redraft_lookup.decoding import (
-    BatchTarget,
+    BatchTargetModel,
     Decoding,
     Limits,
     Step,
-    Target,
+    TargetModel,
     decode,
     decode_many,
 )
@@ -23,14 +23,14 @@ from redraft_lookup.lookahead import LookaheadDrafter
 from redraft_lookup.model_draft import ModelCosts, ModelDrafter
 from redraft_lookup.ngram import NgramDrafter
 from redraft_lookup.sampling import BadLogitsError, Chooser, Greedy, Sampler
-from redraft_lookup.share import Share
+from redraft_lookup.share import RowAllocator
 from redraft_lookup.substitute import Vocabulary
 from redraft_lookup.suffix import SuffixIndex
 
 __all__ = [
     "Auto",
     "BadLogitsError",
-    "BatchTarget",
+    "BatchTargetModel",
     "Candidate",
     "Chooser",
     "CopyDrafter",
@@ -38,7 +38,7 @@ __all__ = [
     "Decoding",
     "Draft",
     "Drafter",
-    "Experience",
+    "GainTracker",
     "Greedy",
     "JacobiDrafter",
     "Limits",
@@ -49,11 +49,11 @@ __all__ = [
     "NgramDrafter",
     "Observation",
     "PlainDrafter",
+    "RowAllocator",
     "Sampler",
-    "Share",
     "Step",
     "SuffixIndex",
-    "Target",
+    "TargetModel",
     "Vocabulary",
     "decode",
     "decode_many",

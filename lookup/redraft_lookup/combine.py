@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 from redraft_lookup.cost import CostCurve
 from redraft_lookup.draft import EMPTY, Draft, Drafter, Observation
 
-__all__ = ["Auto", "Candidate", "Experience", "LookupThenModel", "Route"]
+__all__ = ["Auto", "Candidate", "GainTracker", "LookupThenModel", "Route"]
 
 Route: TypeAlias = Literal["edit", "codemod", "question", "chat"]
 
@@ -51,7 +51,7 @@ class Candidate:
 
 
 @dataclass(slots=True)
-class Record:
+class GainRecord:
     """Tokens from passes with a draft, and what those passes cost in plain passes."""
 
     tokens: float = 0.0
@@ -59,19 +59,19 @@ class Record:
 
 
 @dataclass(slots=True)
-class Experience:
+class GainTracker:
     """How drafts have paid, by route and candidate. Shared by all texts of a program's run."""
 
-    _records: dict[tuple[Route, str], Record] = field(default_factory=dict)
+    _records: dict[tuple[Route, str], GainRecord] = field(default_factory=dict)
 
     def gain(self, route: Route, name: str) -> float:
         """Speed of passes with this candidate's drafts over plain decoding; a guess at first."""
-        record = self._records.get((route, name), Record())
+        record = self._records.get((route, name), GainRecord())
         return (PRIOR_GAIN[route] * PRIOR_COST + record.tokens) / (PRIOR_COST + record.cost)
 
     def learn(self, route: Route, name: str, tokens: int, cost: float) -> None:
         """A pass of `cost` plain passes with a draft by `name` committed `tokens`."""
-        record = self._records.setdefault((route, name), Record())
+        record = self._records.setdefault((route, name), GainRecord())
         kept = MEMORY / (MEMORY + cost)
         record.tokens = kept * record.tokens + tokens
         record.cost = kept * record.cost + cost
@@ -99,7 +99,7 @@ class Auto:
         *,
         route: Route,
         curve: CostCurve,
-        experience: Experience,
+        experience: GainTracker,
     ) -> None:
         if route not in HEAD_START:
             raise ValueError(f"no route {route!r}: it is one of {', '.join(HEAD_START)}")

@@ -15,7 +15,7 @@ import numpy as np
 from redraft_lookup.align import Aligner
 from redraft_lookup.cost import CostCurve
 from redraft_lookup.draft import EMPTY, Draft, Observation, Origin
-from redraft_lookup.guess import Guess, Pays, best_tree
+from redraft_lookup.guess import Guess, RowPolicy, best_tree
 from redraft_lookup.hazard import (
     COPY_RUNS,
     LOOKUP_RUNS,
@@ -23,7 +23,7 @@ from redraft_lookup.hazard import (
     first_of_copy,
     first_of_lookup,
 )
-from redraft_lookup.substitute import Source, Substitution, Vocabulary, learn
+from redraft_lookup.substitute import RewrittenSource, Substitution, Vocabulary, learn
 from redraft_lookup.suffix import SuffixIndex
 
 __all__ = ["CopyDrafter"]
@@ -59,10 +59,10 @@ class CopyDrafter:
     ) -> None:
         best = curve.best_rows / curve.seconds(curve.best_rows)
         rate = max(RATE * best, 1 / curve.seconds(1))
-        self._pays = Pays(curve=curve, rate=None if shared else rate)
+        self._pays = RowPolicy(curve=curve, rate=None if shared else rate)
         self._branches = branches
         self._vocabulary = vocabulary
-        self._source = Source(source, vocabulary)
+        self._source = RewrittenSource(source, vocabulary)
         self._aligner = Aligner(self._source.ids)
         self._index = SuffixIndex(prompt)
         self._run = OLD  # tokens copied since the last edit
@@ -147,7 +147,7 @@ class CopyDrafter:
             limit = min(len(guess.tokens), len(tokens))
             n = next((i for i in range(limit) if guess.tokens[i] != tokens[i]), limit)
             if guess.first:
-                guess.first.saw(right=n > 0)
+                guess.first.update(right=n > 0)
             if guess.matched and n:
                 self._lookup_breaks.survived(guess.matched + 1, n - 1)
                 if n < limit:

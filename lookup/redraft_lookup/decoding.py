@@ -1,7 +1,7 @@
 """One decoding: propose rows, take the logits back, commit what the model would have said anyway.
 
-`Decoding` is the state machine and does no I/O; `decode` drives one against a `Target`. Greedy or
-sampled, the tokens equal those of plain decoding over the same logits, whatever was drafted.
+`Decoding` is the state machine and does no I/O; `decode` drives one against a `TargetModel`. Greedy
+or sampled, the tokens equal those of plain decoding over the same logits, whatever was drafted.
 """
 
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
@@ -13,15 +13,15 @@ import numpy.typing as npt
 
 from redraft_lookup.draft import EMPTY, ROOT, Draft, Drafter, Observation, Origin
 from redraft_lookup.sampling import Chooser, Greedy
-from redraft_lookup.share import Share
+from redraft_lookup.share import RowAllocator
 
-__all__ = ["BatchTarget", "Decoding", "Limits", "Step", "Target", "decode", "decode_many"]
+__all__ = ["BatchTargetModel", "Decoding", "Limits", "Step", "TargetModel", "decode", "decode_many"]
 
 Finish: TypeAlias = Literal["stop", "length"]
 Logits = npt.NDArray[np.float32]
 
 
-class Target(Protocol):
+class TargetModel(Protocol):
     """A model that holds one text in its KV cache, up to but without the last committed token."""
 
     @property
@@ -39,8 +39,8 @@ class Target(Protocol):
         """Keep these rows of the last pass (0 is `token`, i + 1 is draft node i), drop the rest."""
 
 
-class BatchTarget(Protocol):
-    """A model that holds several texts, each as a `Target` holds one, and runs them together."""
+class BatchTargetModel(Protocol):
+    """A model that holds several texts, each as a `TargetModel` does, and runs them together."""
 
     @property
     def max_rows(self) -> int:
@@ -184,7 +184,7 @@ class Decoding:
         return step, rows[:-1] if self._alone else rows
 
 
-def decode(target: Target, decoding: Decoding) -> Iterator[Step]:
+def decode(target: TargetModel, decoding: Decoding) -> Iterator[Step]:
     """Run passes until the text ends; at each yield the cache holds exactly what is committed.
 
     The prompt but its last token must be in the target's cache. The caller owns cancellation and
@@ -198,7 +198,7 @@ def decode(target: Target, decoding: Decoding) -> Iterator[Step]:
 
 
 def decode_many(
-    target: BatchTarget, decodings: MutableMapping[int, Decoding], share: Share
+    target: BatchTargetModel, decodings: MutableMapping[int, Decoding], share: RowAllocator
 ) -> Iterator[dict[int, Step]]:
     """Run several texts in shared passes until all end; yields what each pass committed.
 
@@ -215,7 +215,7 @@ def decode_many(
             steps[key], kept[key] = decodings[key].receive(logits[key])
         target.commit(kept)
         n_rows = sum(1 + len(draft) for _, draft in asked.values())
-        share.saw(n_rows, sum(len(step.tokens) for step in steps.values()))
+        share.update(n_rows, sum(len(step.tokens) for step in steps.values()))
         for key, step in steps.items():
             if step.finish:
                 del decodings[key]
@@ -223,7 +223,7 @@ def decode_many(
 
 
 def _proposed(
-    decodings: Mapping[int, Decoding], max_rows: int, share: Share
+    decodings: Mapping[int, Decoding], max_rows: int, share: RowAllocator
 ) -> dict[int, tuple[int, Draft]]:
     """What each text puts into a pass of at most `max_rows` rows."""
     n_equal = max_rows // len(decodings)

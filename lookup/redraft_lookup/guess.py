@@ -13,7 +13,7 @@ from redraft_lookup.cost import CostCurve
 from redraft_lookup.draft import ROOT, Draft, Origin
 from redraft_lookup.hazard import Odds
 
-__all__ = ["Guess", "Pays", "best_tree"]
+__all__ = ["Guess", "RowPolicy", "best_tree"]
 
 UNLIKELY = 0.02  # no row is so cheap that a guess of this probability is worth it
 
@@ -33,7 +33,7 @@ class Guess:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pays:
+class RowPolicy:
     """What makes a row worth while: T(rows), tokens per second on the whole.
 
     None: that is for somebody else to say, who compares the guesses of several texts.
@@ -49,7 +49,7 @@ class Pays:
         return self.curve.best_draft(chances, self.rate)
 
 
-def best_tree(guesses: Sequence[Guess], pays: Pays, *, branches: int) -> Draft:
+def best_tree(guesses: Sequence[Guess], pays: RowPolicy, *, branches: int) -> Draft:
     """The likeliest tokens of several guesses, on at most `branches` branches, as many as pay.
 
     Where that is for somebody else to say, the draft tells how likely its tokens are.
@@ -88,7 +88,7 @@ def _likeliest(
     edges: Sequence[tuple[int, int]],
     chances: Sequence[float],
     origins: Sequence[Origin],
-    pays: Pays,
+    pays: RowPolicy,
 ) -> Draft:
     """The part of a tree that pays. edges: (parent, token) of each node, parents first."""
     capped: list[float] = []

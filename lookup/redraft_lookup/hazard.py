@@ -36,7 +36,7 @@ class Odds:
     def mean(self) -> float:
         return self.yes / (self.yes + self.no)
 
-    def saw(self, *, right: bool) -> None:
+    def update(self, *, right: bool) -> None:
         self.yes += right
         self.no += not right
 

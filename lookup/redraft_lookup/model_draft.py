@@ -12,16 +12,16 @@ from typing import Protocol
 import numpy as np
 
 from redraft_lookup.cost import CostCurve
-from redraft_lookup.decoding import Target
+from redraft_lookup.decoding import TargetModel
 from redraft_lookup.draft import EMPTY, Draft, Observation
 
-__all__ = ["ModelCosts", "ModelDrafter", "RewindableTarget"]
+__all__ = ["ModelCosts", "ModelDrafter", "RewindableTargetModel"]
 
 PRIOR_RIGHT, PRIOR_WRONG = 3.0, 1.0
 FADE = 0.97  # of what was seen, at each pass: models agree here and disagree there
 
 
-class RewindableTarget(Target, Protocol):
+class RewindableTargetModel(TargetModel, Protocol):
     """A target that can also take back what earlier passes committed."""
 
     def rewind(self, n_tokens: int) -> None:
@@ -60,7 +60,7 @@ class ModelDrafter:
 
     def __init__(
         self,
-        target: RewindableTarget,
+        target: RewindableTargetModel,
         prompt: Sequence[int],
         *,
         n_draft: int = 8,

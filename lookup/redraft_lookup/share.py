@@ -11,14 +11,14 @@ import numpy as np
 
 from redraft_lookup.cost import CostCurve
 
-__all__ = ["Share"]
+__all__ = ["RowAllocator"]
 
 SHARE = 0.6  # of the best rate that the curve allows: what texts reach together, to begin with
 PRIOR_PASSES = 8.0  # that the figure above is worth
 
 
 @dataclass(slots=True)
-class Share:
+class RowAllocator:
     """T(rows), and the tokens per second that the texts have made together so far."""
 
     curve: CostCurve
@@ -56,7 +56,7 @@ class Share:
             left -= n_equal
         return allotted
 
-    def saw(self, rows: int, n_tokens: int) -> None:
+    def update(self, rows: int, n_tokens: int) -> None:
         """A pass of `rows` rows brought so many tokens."""
         self._tokens += n_tokens
         self._seconds += self.curve.seconds(min(rows, self.curve.max_rows))

@@ -16,7 +16,7 @@ from typing import ClassVar, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Shift", "Source", "Substitution", "Vocabulary", "learn"]
+__all__ = ["RewrittenSource", "Shift", "Substitution", "Vocabulary", "learn"]
 
 AHEAD = 4096  # bytes that are rewritten at once: some twenty drafts
 MARGIN = 256  # tokens before the end of what was rewritten at which more of it is
@@ -146,7 +146,7 @@ def _shift(before: bytes, old: bytes, new: bytes) -> Shift | None:
     return None
 
 
-class Source:
+class RewrittenSource:
     """The text to copy, from some byte on, with substitutions carried out a good way ahead.
 
     `ids` and `array` are its tokens. For each of them `offsets` has the byte of the original text

@@ -3,7 +3,7 @@
 Knows the order of the steps and how long a reply may get; each step is a module of its own. There
 is a second try where a guard refuses the reply, which the model is told, and where code that is to
 be fixed comes back as it is: then the reply goes the way that was closest. A front end that lets
-the model write several replies at once takes `ask` and `conclude` alone.
+the model write several replies at once takes `ask` and `outcome_of_reply` alone.
 Guarantees of a `Rewritten`: applying its replacements gives its new text, and every one of them
 lies inside the request's target, whatever the model wrote.
 """
@@ -14,7 +14,7 @@ from functools import partial
 
 from redraft.postprocess.intent import asks_to_fix
 from redraft.postprocess.reply import interpret
-from redraft.postprocess.runner_up import AS_ASKED, Begun, other_way
+from redraft.postprocess.runner_up import NO_PREFIX, ReplyPrefix, branch_at_runner_up
 from redraft.prompting.build import (
     Mistake,
     append_explanation,
@@ -39,7 +39,7 @@ from redraft.records import (
 )
 from redraft.text import diff
 
-__all__ = ["Asked", "ask", "conclude", "rewrite"]
+__all__ = ["PromptRequest", "ask", "outcome_of_reply", "rewrite"]
 
 # Room for a reply, in tokens. An edit seldom makes its target half as long again; 512 more hold a
 # new function or docstring. The tight figure is for a target that nearly fills the context.
@@ -57,7 +57,7 @@ def _never() -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class PromptRequest:
     """What the model is asked: a prompt, and the most tokens of the reply."""
 
     prompt: Prompt
@@ -89,7 +89,7 @@ def rewrite(
     if isinstance(asked, Refused):
         return asked
     completion = talk.reply(asked, options)
-    first = conclude(request, asked.prompt, completion)
+    first = outcome_of_reply(request, asked.prompt, completion)
     left = _less(options, first.stats)
     match first:
         # Other instructions may be fulfilled already: then to insist would bring a needless edit.
@@ -112,7 +112,9 @@ class _Talk:
     on_completion: Callable[[Completion], None]
     cancelled: Callable[[], bool]
 
-    def reply(self, asked: Asked, options: DecodeOptions, begun: Begun = AS_ASKED) -> Completion:
+    def reply(
+        self, asked: PromptRequest, options: DecodeOptions, begun: ReplyPrefix = NO_PREFIX
+    ) -> Completion:
         """The whole reply, of which `begun` is given."""
 
         def report(step: Progress) -> None:
@@ -130,13 +132,13 @@ class _Talk:
         self.on_completion(completion)
         return completion
 
-    def otherwise(self, asked: Asked, first: Completion, options: DecodeOptions) -> Outcome:
+    def otherwise(self, asked: PromptRequest, first: Completion, options: DecodeOptions) -> Outcome:
         """What comes of `first` when it goes the way that was closest."""
-        own = show(self.request).printed
-        begun = other_way(first, own, self.request.language)
+        own = show(self.request).text
+        begun = branch_at_runner_up(first, own, self.request.language)
         if begun is None:
             return Unchanged(stats=Stats(), notes=())
-        return conclude(self.request, asked.prompt, self.reply(asked, options, begun))
+        return outcome_of_reply(self.request, asked.prompt, self.reply(asked, options, begun))
 
     def told(self, mistake: Mistake, options: DecodeOptions) -> Outcome:
         """What comes of it when the model hears of `mistake` and says first what has to change."""
@@ -152,13 +154,13 @@ class _Talk:
         )
         again = replace(again, prompt=append_explanation(again.prompt, said.text))
         reply = self.reply(again, _less(options, said.stats))
-        outcome = conclude(self.request, again.prompt, reply)
+        outcome = outcome_of_reply(self.request, again.prompt, reply)
         return replace(outcome, stats=said.stats + outcome.stats)
 
 
 def ask(
     request: EditRequest, model: Model, options: DecodeOptions, *, mistake: Mistake | None = None
-) -> Asked | Refused:
+) -> PromptRequest | Refused:
     """The prompt for `request` and the room for its reply: as asked for, or sized from the target.
 
     `mistake`: what a first reply did wrong. Refused where the target and the instruction alone do
@@ -167,13 +169,13 @@ def ask(
     room = partial(_with_room, request, model, options.route, mistake)
     if options.max_tokens is not None:
         return room(options.max_tokens)
-    n_target = model.count_tokens(show(request).printed)
+    n_target = model.count_tokens(show(request).text)
     generous, tight = (int(share * n_target) + more for share, more in (_GENEROUS, _TIGHT))
     asked = room(generous)
-    return asked if isinstance(asked, Asked) else room(tight)
+    return asked if isinstance(asked, PromptRequest) else room(tight)
 
 
-def conclude(request: EditRequest, asked: Prompt, completion: Completion) -> Outcome:
+def outcome_of_reply(request: EditRequest, asked: Prompt, completion: Completion) -> Outcome:
     """What `completion`, the reply to `asked`, means for `request`. Pure."""
     asked = replace(asked, notes=(*asked.notes, *completion.notes))
     new = interpret(request, asked, completion)
@@ -217,6 +219,8 @@ def _settled(first: Outcome, second: Outcome) -> Outcome:
 
 def _with_room(
     request: EditRequest, model: Model, route: Route, mistake: Mistake | None, max_tokens: int
-) -> Asked | Refused:
+) -> PromptRequest | Refused:
     built = build_prompt(request, model, max_tokens=max_tokens, route=route, mistake=mistake)
-    return Asked(prompt=built, max_tokens=max_tokens) if isinstance(built, Prompt) else built
+    return (
+        PromptRequest(prompt=built, max_tokens=max_tokens) if isinstance(built, Prompt) else built
+    )

@@ -45,19 +45,19 @@ def _values(kind: object) -> Iterator[str]:
 
 # Where protocol.ts says what contract.py says under this name. What it has no use for it leaves out.
 PATHS = {
-    **{name: name for name in ("Scope", "Reason", "InitializationOptions", "Stats", "Standing")},
+    **{name: name for name in ("Scope", "Reason", "InitializationOptions", "EditStats", "EditProgress")},
     **{name: name for name in ("Partial", "Status", "Trace")},
     "EditArgument": "EditParams",
     "PromptArgument": "PromptParams",
-    "Which": "CancelParams",
+    "CancelParams": "CancelParams",
     "Answer": "EditAnswer",
     "Outcome": "EditAnswer.outcome",
-    "Phase": "Standing.phase",
+    "Phase": "EditProgress.phase",
     "ModelStatus": "Status.model",
     "ModelState": "Status.model.state",
     "TracedEdit": "Trace.edits",
-    "TracedPass": "Trace.passes",
-    "TracedText": "Trace.passes.text",
+    "TracePass": "Trace.passes",
+    "TraceText": "Trace.passes.text",
 }
 
 
@@ -145,9 +145,9 @@ def of_prose(text: str) -> Contract:
         Scope=_codes(keys["scope"][1]),
         Answer={key for row in answer for key in _codes(row[0])},
         Outcome=_codes(keys["outcome"][1]),
-        Stats=_codes(keys["stats"][1]),
-        Which=_keys(by_name["redraft.cancel"]),
-        Standing=standing,
+        EditStats=_codes(keys["stats"][1]),
+        CancelParams=_keys(by_name["redraft.cancel"]),
+        EditProgress=standing,
         Partial=_keys(by_name["redraft/partial"]),
         Phase=_after("`phase` is", by_name["redraft/partial"]),
         Status=_keys(status),
@@ -156,8 +156,8 @@ def of_prose(text: str) -> Contract:
         Reason=_after("`data.reason` is one of", text),
         Trace=_keys(trace),
         TracedEdit=standing | _keys(f"{{{edits}}}"),
-        TracedPass=_keys(f"{{{one_pass}}}"),
-        TracedText=_keys(one_pass, "text"),
+        TracePass=_keys(f"{{{one_pass}}}"),
+        TraceText=_keys(one_pass, "text"),
     )
 
 

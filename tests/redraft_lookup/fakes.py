@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
-from redraft_lookup.combine import Auto, Candidate, Experience, LookupThenModel, Route
+from redraft_lookup.combine import Auto, Candidate, GainTracker, LookupThenModel, Route
 from redraft_lookup.copying import CopyDrafter
 from redraft_lookup.cost import CostCurve
-from redraft_lookup.decoding import Decoding, Limits, Step, Target, decode
+from redraft_lookup.decoding import Decoding, Limits, Step, TargetModel, decode
 from redraft_lookup.draft import EMPTY, ROOT, Draft, Drafter, Observation, PlainDrafter
 from redraft_lookup.jacobi import JacobiDrafter
 from redraft_lookup.lookahead import LookaheadDrafter
@@ -103,14 +103,14 @@ class FixedDrafter:
 
 
 def run(
-    target: Target, prompt: Sequence[int], drafter: Drafter | None = None, **options
+    target: TargetModel, prompt: Sequence[int], drafter: Drafter | None = None, **options
 ) -> list[Step]:
     """All steps of a decoding; see `run_steps` for the options."""
     return list(run_steps(target, prompt, drafter, **options))
 
 
 def run_steps(
-    target: Target, prompt: Sequence[int], drafter: Drafter | None = None, *,
+    target: TargetModel, prompt: Sequence[int], drafter: Drafter | None = None, *,
     max_tokens: int = 200, chooser: Chooser | None = None, control_ids: Iterable[int] = (),
     min_margin: float = 0.0, end_ids: Iterable[int] = (END,),
 ) -> Iterator[Step]:  # fmt: skip
@@ -162,7 +162,7 @@ def auto(route: Route) -> Callable[[Sequence[int], Sequence[int]], Drafter]:
             Candidate(name="draft", drafter=model(prompt), guess_s=0.1),
             Candidate(name="lookahead", drafter=LookaheadDrafter(prompt)),
         ]
-        return Auto(candidates, route=route, curve=SLOPE_CURVE, experience=Experience())
+        return Auto(candidates, route=route, curve=SLOPE_CURVE, experience=GainTracker())
 
     return make
 

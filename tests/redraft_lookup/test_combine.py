@@ -15,7 +15,7 @@ from tests.redraft_lookup.fakes import (
     written,
 )
 
-from redraft_lookup.combine import Auto, Candidate, Experience, LookupThenModel, Route
+from redraft_lookup.combine import Auto, Candidate, GainTracker, LookupThenModel, Route
 from redraft_lookup.cost import CostCurve
 from redraft_lookup.draft import EMPTY, Draft, Drafter, Observation
 from redraft_lookup.jacobi import JacobiDrafter
@@ -52,13 +52,13 @@ class Oracle:
 
 def auto(
     *drafters: Drafter, route: Route, curve: CostCurve = SLOPE_CURVE,
-    experience: Experience | None = None, guess_s: float = 0.0,
+    experience: GainTracker | None = None, guess_s: float = 0.0,
 ) -> Auto:  # fmt: skip
     candidates = [
         Candidate(name=str(i), drafter=drafter, guess_s=guess_s)
         for i, drafter in enumerate(drafters)
     ]
-    return Auto(candidates, route=route, curve=curve, experience=experience or Experience())
+    return Auto(candidates, route=route, curve=curve, experience=experience or GainTracker())
 
 
 def answer_of(n: int) -> list[int]:
@@ -176,7 +176,7 @@ def test_a_chat_is_not():
 
 
 def test_what_paid_in_one_text_is_asked_first_in_the_next():
-    experience = Experience()
+    experience = GainTracker()
     for n in range(3):
         answer = answer_of(200 + n)
         poor, good = Oracle(answer, 0.1), Oracle(answer, 0.95)
@@ -187,7 +187,7 @@ def test_what_paid_in_one_text_is_asked_first_in_the_next():
 
 
 def test_routes_learn_apart():
-    experience = Experience()
+    experience = GainTracker()
     experience.learn("edit", "copy", 1, 10.0)
     experience.fade("edit")
     assert experience.gain("edit", "copy") < 3.0
@@ -196,7 +196,7 @@ def test_routes_learn_apart():
 
 
 def test_what_did_not_pay_is_forgotten():
-    experience = Experience()
+    experience = GainTracker()
     experience.learn("chat", "copy", 1, 10.0)
     assert experience.gain("chat", "copy") < 1
     for _ in range(400):

@@ -20,7 +20,7 @@ from tests.redraft_lookup.fakes import (
 from redraft_lookup.decoding import Decoding, Limits, Step, decode, decode_many
 from redraft_lookup.draft import EMPTY, Draft
 from redraft_lookup.sampling import BadLogitsError, Chooser, Greedy, Sampler
-from redraft_lookup.share import Share
+from redraft_lookup.share import RowAllocator
 from redraft_lookup.testing import ScriptedTarget
 
 every_drafter = pytest.mark.parametrize("make", DRAFTERS.values(), ids=DRAFTERS)
@@ -335,7 +335,7 @@ def test_texts_in_shared_passes_are_those_of_plain_decoding(max_rows: int, late:
     running = {} if late else dict(waiting)
     if late:
         running[0] = waiting.pop(0)
-    for steps in decode_many(target, running, Share(SLOPE_CURVE)):
+    for steps in decode_many(target, running, RowAllocator(SLOPE_CURVE)):
         for key, step in steps.items():
             text[key] += step.tokens
             assert (key in running) is (step.finish is None)

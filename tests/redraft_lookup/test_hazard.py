@@ -74,7 +74,7 @@ def test_odds_are_counted():
     odds = Odds(2, 2)
     assert odds.mean == 0.5
     for right in (True, True, False, True):
-        odds.saw(right=right)
+        odds.update(right=right)
     assert odds.mean == 5 / 8
 
 

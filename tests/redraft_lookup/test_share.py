@@ -10,7 +10,7 @@ from tests.redraft_lookup.fakes import SLOPE_CURVE, STAIRCASE_CURVE
 from redraft_lookup.copying import CopyDrafter
 from redraft_lookup.cost import CostCurve
 from redraft_lookup.decoding import Decoding, Limits, decode_many
-from redraft_lookup.share import Share
+from redraft_lookup.share import RowAllocator
 from redraft_lookup.testing import ScriptedTarget
 
 FLAT = CostCurve.of({1: 1.0, 64: 1.001})
@@ -31,7 +31,7 @@ def falling(chance: float, n: int) -> list[float]:
     ],
 )
 def test_as_many_guesses_get_a_row_as_pay(curve, chances, rows):
-    assert Share(curve).allot(chances, 64) == rows
+    assert RowAllocator(curve).allot(chances, 64) == rows
 
 
 @pytest.mark.parametrize("curve", [FLAT, STEEP, SLOPE_CURVE, STAIRCASE_CURVE], ids=range(4))
@@ -39,7 +39,7 @@ def test_as_many_guesses_get_a_row_as_pay(curve, chances, rows):
 def test_the_rows_are_the_best_that_any_allotment_gives(curve: CostCurve, seed: int):
     rng = random.Random(seed)
     chances = {key: falling(rng.random(), rng.randrange(7)) for key in range(3)}
-    share = Share(curve)
+    share = RowAllocator(curve)
     found = share.allot(chances, curve.max_rows)
 
     def worth(rows: dict[int, int]) -> float:
@@ -54,14 +54,14 @@ def test_the_rows_are_the_best_that_any_allotment_gives(curve: CostCurve, seed: 
 @pytest.mark.parametrize("max_rows", [3, 4, 8, 17])
 def test_no_pass_is_larger_than_it_may_be(max_rows: int):
     chances = {key: [1.0] * 20 for key in range(3)}
-    allotted = Share(FLAT).allot(chances, max_rows)
+    allotted = RowAllocator(FLAT).allot(chances, max_rows)
     assert sum(allotted.values()) == max_rows - 3
 
 
 def test_what_a_second_is_worth_is_learnt():
-    share = Share(SLOPE_CURVE)
+    share = RowAllocator(SLOPE_CURVE)
     for _ in range(20_000):
-        share.saw(SLOPE_CURVE.best_rows, 1)
+        share.update(SLOPE_CURVE.best_rows, 1)
     assert share.rate == pytest.approx(1 / SLOPE_CURVE.seconds(SLOPE_CURVE.best_rows), rel=0.1)
 
 
@@ -92,7 +92,7 @@ class Scripts:
             self.targets[key].commit(kept)
 
 
-def seconds(n_together: int, curve: CostCurve) -> float:
+def seconds(n_parallel: int, curve: CostCurve) -> float:
     """What twelve edits cost, so many at once."""
     rng = np.random.default_rng(0)
     waiting: list[tuple[bytes, bytes]] = []
@@ -103,9 +103,9 @@ def seconds(n_together: int, curve: CostCurve) -> float:
             lines[i] = f"    amount = lookup({i})  # {rng.integers(1000)}\n"
         waiting.append((source.encode(), "".join(lines).encode()))
     total = 0.0
-    for start in range(0, 12, n_together):
+    for start in range(0, 12, n_parallel):
         targets, decodings = {}, {}
-        for key, (source, answer) in enumerate(waiting[start : start + n_together]):
+        for key, (source, answer) in enumerate(waiting[start : start + n_parallel]):
             prompt = [*b"Edit:\n", *source]
             targets[key] = ScriptedTarget(prompt, list(answer), max_rows=200)
             drafter = CopyDrafter(
@@ -114,7 +114,7 @@ def seconds(n_together: int, curve: CostCurve) -> float:
             limits = Limits(max_tokens=2000, end_ids=frozenset({0}))
             decodings[key] = Decoding(prompt, drafter, limits)
         scripts = Scripts(targets, curve)
-        for _ in decode_many(scripts, decodings, Share(curve)):
+        for _ in decode_many(scripts, decodings, RowAllocator(curve)):
             pass
         total += scripts.seconds
     return total

@@ -8,8 +8,8 @@ from tests.redraft_lookup.words import MERGING, PLAIN, Words
 from redraft_lookup.substitute import (
     AHEAD,
     MAX_LENGTH,
+    RewrittenSource,
     Shift,
-    Source,
     Substitution,
     learn,
 )
@@ -85,7 +85,10 @@ def test_no_shift(before: str, old: str, new: str):
 def test_a_shift_moves_the_filled_lines_that_it_can(old: str, new: str, shifted: str):
     words = Words(MERGING)
     text = "a:\n    b\n\n        c\n  d\ne"
-    source, shift = Source(words.tokenize(text.encode()), words), Shift(old.encode(), new.encode())
+    source, shift = (
+        RewrittenSource(words.tokenize(text.encode()), words),
+        Shift(old.encode(), new.encode()),
+    )
     source.rewrite(0, [shift])
     assert words.text(source.ids) == shifted
     expect_in_step(source, words)
@@ -130,7 +133,7 @@ def test_the_probability_follows_what_came():
     assert one.probability == pytest.approx(7 / 12)
 
 
-def expect_in_step(source: Source, words: Words) -> None:
+def expect_in_step(source: RewrittenSource, words: Words) -> None:
     """Tokens, array, offsets and owners tell the same story."""
     assert list(source.array) == list(source.ids)
     assert len(source.ids) == len(source.offsets) == len(source.owners)
@@ -145,8 +148,8 @@ def expect_in_step(source: Source, words: Words) -> None:
 class TestSource:
     TEXT = "total = total + x\nshow(total, subtotal)\n"
 
-    def source(self, words: Words, text: str = TEXT) -> Source:
-        return Source(words.tokenize(text.encode()), words)
+    def source(self, words: Words, text: str = TEXT) -> RewrittenSource:
+        return RewrittenSource(words.tokenize(text.encode()), words)
 
     def test_at_first_it_is_the_text(self, pattern: bytes):
         words = Words(pattern)

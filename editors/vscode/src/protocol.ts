@@ -68,7 +68,7 @@ export interface PromptParams extends Omit<EditParams, "instruction"> {
 }
 
 /** Times in seconds. */
-export interface Stats {
+export interface EditStats {
   readonly promptTokens: number;
   readonly reusedTokens: number;
   readonly outputTokens: number;
@@ -85,7 +85,7 @@ interface Ended {
   readonly id: string;
   readonly uri: string;
   readonly notes: readonly string[];
-  readonly stats: Stats;
+  readonly stats: EditStats;
 }
 
 /** The answer to `redraft.edit` with `wait`. */
@@ -114,7 +114,7 @@ export interface CancelParams {
 }
 
 /** How far an edit is; `done` and `expected` in tokens, `expected` an estimate while decoding. */
-export interface Standing {
+export interface EditProgress {
   readonly id: string;
   readonly uri: string;
   readonly phase: "waiting" | "prefill" | "decode";
@@ -124,7 +124,7 @@ export interface Standing {
 }
 
 /** The parameters of `redraft/partial`: `text` is raw, before the checks. */
-export interface Partial extends Standing {
+export interface Partial extends EditProgress {
   readonly text: string;
 }
 
@@ -132,7 +132,7 @@ export interface Partial extends Standing {
 export interface Status {
   readonly version: string;
   readonly model: { readonly name: string; readonly state: "unloaded" | "loading" | "loaded" };
-  readonly edits: readonly Standing[];
+  readonly edits: readonly EditProgress[];
   readonly waiting: number;
   readonly documents: number;
   readonly warm: Readonly<Record<string, number>>;
@@ -147,11 +147,11 @@ export interface Pass {
 
 /** The answer to `redraft.showTrace`: the last edits, and the passes of the last answer. */
 export interface Trace {
-  readonly edits: readonly (Standing & {
+  readonly edits: readonly (EditProgress & {
     readonly outcome: string;
     readonly reason: string | null;
     readonly seconds: number;
-    readonly stats: Stats | null;
+    readonly stats: EditStats | null;
   })[];
   readonly passes: readonly Pass[];
 }

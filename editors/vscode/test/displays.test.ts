@@ -5,7 +5,7 @@ import { type State, look, modelName } from "../src/core/look";
 import { serverSettings } from "../src/core/settings";
 import { diffTitle, short } from "../src/core/titles";
 import { render } from "../src/core/trace";
-import type { Stats, Status, Trace } from "../src/protocol";
+import type { EditStats, Status, Trace } from "../src/protocol";
 
 function status(state: Status["model"]["state"], name = "qwen2.5-coder-1.5b"): Status {
   const idle = { edits: [], waiting: 0, documents: 2, warm: { "file:///a.py": 3 } };
@@ -69,7 +69,7 @@ test("the server gets what is set and is its own", () => {
   assert.deepEqual(serverSettings(null), {});
 });
 
-const STATS: Stats = {
+const STATS: EditStats = {
   promptTokens: 100,
   reusedTokens: 90,
   outputTokens: 40,

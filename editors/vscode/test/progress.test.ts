@@ -3,13 +3,13 @@ import { test } from "node:test";
 import { epitaph } from "../src/core/epitaph";
 import { Steps, told } from "../src/core/progress";
 import { Restarts } from "../src/core/restarts";
-import type { Standing } from "../src/protocol";
+import type { EditProgress } from "../src/protocol";
 
-function standing(phase: Standing["phase"], done = 0, expected = 0, tokensPerSecond = 0): Standing {
+function standing(phase: EditProgress["phase"], done = 0, expected = 0, tokensPerSecond = 0): EditProgress {
   return { id: "1", uri: "file:///a.py", phase, done, expected, tokensPerSecond };
 }
 
-const TOLD: [Standing, string][] = [
+const TOLD: [EditProgress, string][] = [
   [standing("waiting"), "waiting for the model"],
   [standing("prefill", 120, 900), "reading 120 of 900 tokens"],
   [standing("decode", 1, 160), "writing 1 of about 160 tokens"],

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from statistics import mean, quantiles
 from typing import Final
 
-from redraft.bench.scripted import Vocabulary, play
+from redraft.bench.scripted import ScriptedVocabulary, play
 from redraft.bench.tasks import built_in
 from redraft_lookup import CopyDrafter, CostCurve
 
@@ -60,11 +60,11 @@ def drafting_cost(n_history: int, n_answer: int) -> DraftingCost:
     )
 
 
-def _drafter(source: Sequence[int], vocabulary: Vocabulary) -> CopyDrafter:
+def _drafter(source: Sequence[int], vocabulary: ScriptedVocabulary) -> CopyDrafter:
     return CopyDrafter(source, source, curve=CURVE, vocabulary=vocabulary)
 
 
-def _passes(source: list[int], answer: list[int], vocabulary: Vocabulary) -> list[float]:
+def _passes(source: list[int], answer: list[int], vocabulary: ScriptedVocabulary) -> list[float]:
     """Seconds to make the drafter, and then of each pass."""
     start = time.perf_counter()
     drafter = _drafter(source, vocabulary)
@@ -77,7 +77,7 @@ def bytes_per_10k(n_history: int, n_answer: int) -> float:
     return _bytes_per_10k(*scripted_edit(n_history, n_answer))
 
 
-def _bytes_per_10k(source: list[int], answer: list[int], vocabulary: Vocabulary) -> float:
+def _bytes_per_10k(source: list[int], answer: list[int], vocabulary: ScriptedVocabulary) -> float:
     tracemalloc.start()
     try:
         drafter = _drafter(source, vocabulary)
@@ -88,9 +88,9 @@ def _bytes_per_10k(source: list[int], answer: list[int], vocabulary: Vocabulary)
     return held / (len(source) + len(answer)) * 10_000
 
 
-def scripted_edit(n_source: int, n_answer: int) -> tuple[list[int], list[int], Vocabulary]:
+def scripted_edit(n_source: int, n_answer: int) -> tuple[list[int], list[int], ScriptedVocabulary]:
     """A source of `n_source` tokens, how it begins once edited, and their vocabulary."""
-    vocabulary = Vocabulary()
+    vocabulary = ScriptedVocabulary()
     source = vocabulary.tokenize(long_text(4 * n_source).encode())[:n_source]
     text = b"".join(map(vocabulary.piece, source)).decode()
     answer = vocabulary.tokenize(_edited(text[: 4 * n_answer]).encode())[:n_answer]

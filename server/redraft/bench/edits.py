@@ -16,14 +16,14 @@ from redraft.bench.tasks import Scope, Task, request
 from redraft.prompting.build import build_prompt
 from redraft.records import Completion, Exactness, Refused
 
-__all__ = ["Record", "Skipped", "measure", "summary"]
+__all__ = ["EditRecord", "SkippedTask", "measure", "summary"]
 
 DEPTHS = (512, 2048, 4096)  # tokens of context that costs are measured behind, at first
 MOSTLY_COPIED = 0.9  # tasks of whose answer this share is copied have a figure of their own
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
+class EditRecord:
     """One strategy on one task. Times in seconds; `decode_s` is the median of `runs_s`.
 
     `oracle_passes` and `oracle_s` are for this very answer. `first_difference` is the token where
@@ -47,7 +47,7 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Skipped:
+class SkippedTask:
     """A task that was not measured, and why."""
 
     id: str
@@ -62,13 +62,13 @@ def measure(
     scope: Scope,
     exactness: Exactness,
     n_repeats: int,
-) -> Iterator[tuple[Record, ...] | Skipped]:
+) -> Iterator[tuple[EditRecord, ...] | SkippedTask]:
     """For each task its records, one for each of `strategies`, of which "plain" is the first."""
     subject.calibrate(DEPTHS, exactness)
     for number, task in enumerate(tasks):
         asked = build_prompt(request(task, scope), subject, max_tokens=task.max_tokens)
         if isinstance(asked, Refused):
-            yield Skipped(id=task.id, reason=asked.message)
+            yield SkippedTask(id=task.id, reason=asked.message)
             continue
         n_prompt = subject.warm_up(asked, exactness)
         source = subject.ids(asked.source)
@@ -92,11 +92,11 @@ def measure(
 
 def _record(
     task: str, strategy: str, runs: Sequence[Completion], plain: Sequence[int], best: Oracle
-) -> Record:
+) -> EditRecord:
     stats = runs[0].stats
     difference = first_difference(answer(runs[0]), plain)
     times = tuple(run.stats.decode_s for run in runs)
-    return Record(
+    return EditRecord(
         id=task,
         strategy=strategy,
         output_tokens=stats.output_tokens,
@@ -114,7 +114,7 @@ def _record(
     )
 
 
-def summary(records: Sequence[Record]) -> dict[str, dict[str, Any]]:
+def summary(records: Sequence[EditRecord]) -> dict[str, dict[str, Any]]:
     """For each strategy the figures over all tasks; `speedup` and ratios are of totals."""
     plain = {one.id: one for one in records if one.strategy == "plain"}
     names = dict.fromkeys(one.strategy for one in records)
@@ -123,7 +123,7 @@ def summary(records: Sequence[Record]) -> dict[str, dict[str, Any]]:
     }
 
 
-def _figures(own: Sequence[Record], plain: dict[str, Record]) -> dict[str, Any]:
+def _figures(own: Sequence[EditRecord], plain: dict[str, EditRecord]) -> dict[str, Any]:
     n_tokens = sum(one.output_tokens for one in own)
     passes = sum(one.passes for one in own)
     decode_s = sum(one.decode_s for one in own)
@@ -150,7 +150,7 @@ def _figures(own: Sequence[Record], plain: dict[str, Record]) -> dict[str, Any]:
     }
 
 
-def _is_copy(plain: Record) -> bool:
+def _is_copy(plain: EditRecord) -> bool:
     return plain.copied_share >= MOSTLY_COPIED
 
 

@@ -29,7 +29,7 @@ from redraft.records import (
 )
 from redraft.text.lines import split_lines
 
-__all__ = ["PROMPTS", "LeftOut", "Record", "Reply", "measure"]
+__all__ = ["PROMPTS", "LeftOut", "ProblemReply", "QualityRecord", "measure"]
 
 OPTIONS: Final = DecodeOptions(strategy="copy", exactness="fast")
 NAIVE: Final = (
@@ -44,7 +44,7 @@ _BLOCK = re.compile(r"^```[^\n]*\n(.*?)(?:^```|\Z)", re.DOTALL | re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
+class ProblemReply:
     """What came of one request: the edited file, or None and why there is none."""
 
     text: str | None
@@ -55,7 +55,7 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
+class QualityRecord:
     """One problem asked in one way. `changed_lines` counts lines taken out and put in."""
 
     id: str
@@ -86,7 +86,7 @@ def measure(
     sandbox: Sandbox,
     *,
     done: Collection[tuple[str, str]] = (),
-) -> Iterator[Record | LeftOut]:
+) -> Iterator[QualityRecord | LeftOut]:
     """Ask and judge each problem in each way that is not among the (id, prompt) of `done`."""
     for problem in problems:
         todo = [name for name in prompts if (problem.id, name) not in done]
@@ -108,7 +108,7 @@ def _unfit(problem: Problem, sandbox: Sandbox) -> str | None:
     return None
 
 
-def judge(problem: Problem, name: str, reply: Reply, sandbox: Sandbox) -> Record:
+def judge(problem: Problem, name: str, reply: ProblemReply, sandbox: Sandbox) -> QualityRecord:
     """Run the tests on what came back."""
     before, new = problem.request.text, reply.text
     ending: Literal["passed", "failed", "timeout", "unchanged", "refused"]
@@ -117,7 +117,7 @@ def judge(problem: Problem, name: str, reply: Reply, sandbox: Sandbox) -> Record
     else:
         verdict = sandbox.run(problem.program(new))
         ending, detail = verdict.ending, verdict.detail
-    return Record(
+    return QualityRecord(
         id=problem.id,
         prompt=name,
         ending=ending,
@@ -132,12 +132,12 @@ def judge(problem: Problem, name: str, reply: Reply, sandbox: Sandbox) -> Record
     )
 
 
-def _product(request: EditRequest, model: Model) -> Reply:
+def _product(request: EditRequest, model: Model) -> ProblemReply:
     """The edit as every front end of redraft makes it."""
     replies: list[Completion] = []
     outcome = rewrite(request, model, OPTIONS, on_completion=replies.append)
     text, reason = _ending(outcome)
-    return Reply(
+    return ProblemReply(
         text=text,
         reason=reason,
         n_replies=len(replies),
@@ -156,11 +156,11 @@ def _ending(outcome: Outcome) -> tuple[str | None, Miss | None]:
             return None, outcome.reason
 
 
-def _naive(request: EditRequest, model: Model) -> Reply:
+def _naive(request: EditRequest, model: Model) -> ProblemReply:
     """The first code block of a reply, unguarded."""
     asked = ask(request, model, OPTIONS)
     if isinstance(asked, Refused):
-        return Reply(text=None, reason=asked.reason, n_replies=0)
+        return ProblemReply(text=None, reason=asked.reason, n_replies=0)
     *_, closing, _ = asked.prompt.request
     said = Piece(f"\n{request.instruction}\n\n{NAIVE}")
     # The file is shown as the product shows it, so that both ways reuse its cells.
@@ -169,7 +169,7 @@ def _naive(request: EditRequest, model: Model) -> Reply:
     completion = model.complete(prompt, OPTIONS, max_tokens=n_tokens)
     text, reason = _first_block(completion.text, request.text)
     stats = completion.stats
-    return Reply(
+    return ProblemReply(
         text=text,
         reason=reason,
         output_tokens=stats.output_tokens,
@@ -185,7 +185,7 @@ def _first_block(reply: str, before: str) -> tuple[str | None, Miss | None]:
     return (None, "unchanged") if text.rstrip() == before.rstrip() else (text, None)
 
 
-PROMPTS: Final[Mapping[str, Callable[[EditRequest, Model], Reply]]] = {
+PROMPTS: Final[Mapping[str, Callable[[EditRequest, Model], ProblemReply]]] = {
     "naive": _naive,
     "product": _product,
 }

@@ -9,7 +9,7 @@ from math import comb, sqrt
 from statistics import mean
 from typing import Any, Final
 
-from redraft.bench.quality import Record
+from redraft.bench.quality import QualityRecord
 from redraft.bench.table import markdown
 
 __all__ = ["mcnemar", "summary", "table", "wilson"]
@@ -17,7 +17,7 @@ __all__ = ["mcnemar", "summary", "table", "wilson"]
 Z_95: Final = 1.959964  # standard deviations on either side that hold 95 % of a normal variable
 
 
-def summary(records: Sequence[Record]) -> dict[str, Any]:
+def summary(records: Sequence[QualityRecord]) -> dict[str, Any]:
     """The figures of each prompt, and of each one against the first on the problems of both."""
     names = list(dict.fromkeys(record.prompt for record in records))
     own = {name: [one for one in records if one.prompt == name] for name in names}
@@ -29,7 +29,7 @@ def summary(records: Sequence[Record]) -> dict[str, Any]:
     }
 
 
-def _figures(own: Sequence[Record]) -> dict[str, Any]:
+def _figures(own: Sequence[QualityRecord]) -> dict[str, Any]:
     n_passed = sum(one.ending == "passed" for one in own)
     accepted = [one for one in own if one.changed_lines is not None]
     return {
@@ -51,7 +51,7 @@ def _figures(own: Sequence[Record]) -> dict[str, Any]:
     }
 
 
-def _difference(base: Sequence[Record], other: Sequence[Record]) -> dict[str, Any]:
+def _difference(base: Sequence[QualityRecord], other: Sequence[QualityRecord]) -> dict[str, Any]:
     """Passes of `other` against those of `base`, problem by problem."""
     passed = {one.id: one.ending == "passed" for one in base}
     pairs = [(passed[one.id], one.ending == "passed") for one in other if one.id in passed]

@@ -20,7 +20,7 @@ from typing import Final, Literal
 
 from redraft.errors import InputError
 
-__all__ = ["Limits", "Sandbox", "Verdict"]
+__all__ = ["Sandbox", "SandboxLimits", "Verdict"]
 
 _UNSHARE: Final = ("--net", "--pid", "--ipc", "--fork", "--kill-child")
 _CHILD: Final = Path(__file__).with_name("quality_child.py")
@@ -32,7 +32,7 @@ _SHOWN: Final = 300  # characters of what a program that failed said last
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class SandboxLimits:
     """Of one program. Times in seconds, sizes in bytes."""
 
     wall_s: float = 20.0
@@ -80,7 +80,7 @@ def _namespaces() -> tuple[str, ...]:
 class Sandbox:
     """Runs programs of Python. Raises InputError on a system that has no limits for processes."""
 
-    limits: Limits = Limits()
+    limits: SandboxLimits = SandboxLimits()
     namespaces: tuple[str, ...] = field(default_factory=_namespaces)
 
     def __post_init__(self) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from redraft_lookup import CostCurve, Drafter, Observation
 
-__all__ = ["Played", "Vocabulary", "play"]
+__all__ = ["Played", "ScriptedVocabulary", "play"]
 
 PIECE = re.compile(
     rb" ?[A-Za-z_\x80-\xff]{1,8}"
@@ -25,7 +25,7 @@ PIECE = re.compile(
 END = -1  # the id that ends an answer: no text has it
 
 
-class Vocabulary:
+class ScriptedVocabulary:
     """Pieces of bytes get ids as they are met."""
 
     def __init__(self) -> None:

@@ -13,7 +13,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Final
 
-from redraft.bench.scripted import Vocabulary, play
+from redraft.bench.scripted import ScriptedVocabulary, play
 from redraft.bench.tasks import built_in
 from redraft.engine.calibration import PASSES, WIDER
 from redraft.errors import InputError
@@ -24,7 +24,7 @@ from redraft_lookup import (
     CopyDrafter,
     CostCurve,
     Drafter,
-    Experience,
+    GainTracker,
     NgramDrafter,
 )
 
@@ -157,7 +157,7 @@ def simulate(scripts: Sequence[Scripted], chip: Chip) -> dict[str, dict[str, flo
     spent: dict[str, dict[str, float]] = {}
     for script in scripts:
         workload = spent.setdefault(script.workload, {})
-        vocabulary = Vocabulary()
+        vocabulary = ScriptedVocabulary()
         answer = vocabulary.tokenize(script.answer.encode())
         alone = (len(answer) + 1) * curve.seconds(1)
         plain[script.workload] = plain.get(script.workload, 0.0) + alone
@@ -171,7 +171,7 @@ def simulate(scripts: Sequence[Scripted], chip: Chip) -> dict[str, dict[str, flo
 
 
 def _drafters(
-    script: Scripted, vocabulary: Vocabulary, curve: CostCurve
+    script: Scripted, vocabulary: ScriptedVocabulary, curve: CostCurve
 ) -> dict[str, Callable[[], Drafter]]:
     prompt = vocabulary.tokenize(script.prompt.encode())
     source = vocabulary.tokenize(script.source.encode())
@@ -182,6 +182,6 @@ def _drafters(
     def auto() -> Auto:
         candidates = [Candidate(name="copy", drafter=copy())]
         route: Route = "edit" if source else "question"
-        return Auto(candidates, route=route, curve=curve, experience=Experience())
+        return Auto(candidates, route=route, curve=curve, experience=GainTracker())
 
     return {"lookup": lambda: NgramDrafter(prompt), "copy": copy, "auto": auto}

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Final, cast, get_args
 
 from redraft.engine import Engine
-from redraft.engine.context_pool import Room, is_fused
-from redraft.engine.draft_model import SecondModel
-from redraft.engine.drafters import Strategies, Task, class_curve, class_rows
-from redraft.engine.llama import ModelFile
+from redraft.engine.context_pool import ContextPool, uses_flash_attention
+from redraft.engine.draft_model import DraftModel
+from redraft.engine.drafters import DrafterFactory, DraftingRequest, class_curve, class_rows
+from redraft.engine.llama import LlamaModel
 from redraft.engine.request import ids_of
 from redraft.errors import InputError
 from redraft.records import (
@@ -52,7 +52,9 @@ def strategies(names: str) -> tuple[str, ...]:
 class Subject(Engine):
     """The product's engine, opened with `Subject.load`."""
 
-    def __init__(self, file: ModelFile, room: Room, *, second: SecondModel | None = None) -> None:
+    def __init__(
+        self, file: LlamaModel, room: ContextPool, *, second: DraftModel | None = None
+    ) -> None:
         super().__init__(file, room, second=second)
         self._strategies = _WithPeers(file, second)
 
@@ -87,8 +89,10 @@ class Subject(Engine):
 
     def curve(self, n_tokens: int, exactness: Exactness) -> CostCurve:
         """What a pass costs behind `n_tokens` of context at this exactness, as drafters see it."""
-        fused = is_fused(exactness)
-        known = self._costs.get(n_tokens, fused=fused) or self.measure(n_tokens, exactness)
+        flash_attention = uses_flash_attention(exactness)
+        known = self._costs.get(n_tokens, flash_attention=flash_attention) or self.measure(
+            n_tokens, exactness
+        )
         return class_curve(known, class_rows(known) if exactness == "invariant" else ())
 
     def forget(self) -> None:
@@ -98,7 +102,7 @@ class Subject(Engine):
     def calibrate(self, depths: Sequence[int], exactness: Exactness) -> None:
         """Measure what passes cost behind so many tokens, where that is not known yet."""
         for depth in depths:
-            known = self._costs.get(depth, fused=is_fused(exactness))
+            known = self._costs.get(depth, flash_attention=uses_flash_attention(exactness))
             if depth <= self.n_ctx and (known is None or known.depth < depth):
                 self.measure(depth, exactness)
 
@@ -127,8 +131,8 @@ def answer(completion: Completion) -> tuple[int, ...]:
     return tuple(tokens[: completion.stats.output_tokens])
 
 
-class _WithPeers(Strategies):
-    def drafter(self, name: str, task: Task) -> Drafter:
+class _WithPeers(DrafterFactory):
+    def drafter(self, name: str, task: DraftingRequest) -> Drafter:
         base, _, cap = name.partition("@")
         peer = PEERS.get(base)
         made = peer(task.tokens) if peer else super().drafter(cast(Strategy, base), task)

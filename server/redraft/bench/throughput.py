@@ -14,14 +14,14 @@ from redraft import syntax
 from redraft.bench.subject import Subject
 from redraft.bench.tasks import Task
 from redraft.bench.turns import in_turn
-from redraft.edit import Asked, ask
+from redraft.edit import PromptRequest, ask
 from redraft.records import DecodeOptions, EditRequest
 
-__all__ = ["Run", "measure", "prompts", "summary"]
+__all__ = ["ThroughputRun", "measure", "prompts", "summary"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class ThroughputRun:
     """All prompts once, `jobs` replies at once. Times in seconds.
 
     `same_text`: whether every reply is the one that the first run of all gave.
@@ -37,10 +37,12 @@ class Run:
     same_text: bool
 
 
-def prompts(subject: Subject, tasks: Sequence[Task], options: DecodeOptions) -> tuple[Asked, ...]:
+def prompts(
+    subject: Subject, tasks: Sequence[Task], options: DecodeOptions
+) -> tuple[PromptRequest, ...]:
     """What a codemod would ask for every outermost function of the tasks' files."""
     asked = (ask(request, subject, options) for task in tasks for request in _requests(task))
-    return tuple(one for one in asked if isinstance(one, Asked))
+    return tuple(one for one in asked if isinstance(one, PromptRequest))
 
 
 def _requests(task: Task) -> Iterator[EditRequest]:
@@ -60,12 +62,12 @@ def _requests(task: Task) -> Iterator[EditRequest]:
 
 def measure(
     subject: Subject,
-    asked: Sequence[Asked],
+    asked: Sequence[PromptRequest],
     counts: Sequence[int],
     options: DecodeOptions,
     *,
     n_repeats: int,
-) -> Iterator[Run]:
+) -> Iterator[ThroughputRun]:
     """Each of `counts` replies at once, `n_repeats` times, in turn."""
     batch = [(one.prompt, one.max_tokens) for one in asked]
     first: list[str] = []
@@ -73,12 +75,12 @@ def measure(
         for jobs in in_turn(counts, turn):
             subject.forget()
             began = time.perf_counter()
-            ended = dict(subject.complete_many(batch, options, n_together=jobs))
+            ended = dict(subject.complete_many(batch, options, n_parallel=jobs))
             wall_s = time.perf_counter() - began
             texts = [ended[i].text for i in range(len(batch))]
             first = first or texts
             stats = [one.stats for one in ended.values()]
-            yield Run(
+            yield ThroughputRun(
                 jobs=jobs,
                 turn=turn,
                 wall_s=wall_s,
@@ -90,7 +92,7 @@ def measure(
             )
 
 
-def summary(runs: Sequence[Run]) -> dict[int, dict[str, Any]]:
+def summary(runs: Sequence[ThroughputRun]) -> dict[int, dict[str, Any]]:
     """For each number of replies at once the medians; `speedup` is against one, turn by turn."""
     alone = {one.turn: one for one in runs if one.jobs == 1}
     figures: dict[int, dict[str, Any]] = {}
@@ -109,5 +111,5 @@ def summary(runs: Sequence[Run]) -> dict[int, dict[str, Any]]:
     return figures
 
 
-def _decode_s(run: Run) -> float:
+def _decode_s(run: ThroughputRun) -> float:
     return run.wall_s - run.prefill_s

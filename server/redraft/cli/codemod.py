@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias, get_args
 
 from redraft.cli import codemod_log, codemod_run, options
-from redraft.cli.codemod_run import Order
+from redraft.cli.codemod_run import RunOptions
 from redraft.cli.edit import check_writable
 from redraft.codemod.commands import Command
 from redraft.codemod.discover import Rules, root_of
@@ -133,7 +133,7 @@ def handler(args: argparse.Namespace) -> int:
     return codemod_run.execute(_order(args))
 
 
-def _order(args: argparse.Namespace) -> Order:
+def _order(args: argparse.Namespace) -> RunOptions:
     recipe, paths = _what(args)
     writes = args.write or args.interactive
     for flag in ("resume", "verify_with", "commit"):
@@ -144,7 +144,7 @@ def _order(args: argparse.Namespace) -> Order:
     if unknown := next((name for name in recipe.lang if name not in LANGUAGES), None):
         raise InputError(f"no grammar for {unknown!r}: the languages are {', '.join(LANGUAGES)}")
     root = root_of(paths)
-    return Order(
+    return RunOptions(
         recipe=recipe,
         root=root,
         paths=tuple(paths),
@@ -198,9 +198,9 @@ def _what(args: argparse.Namespace) -> tuple[Recipe, list[Path]]:
 
 def _action(name: str) -> Recipe:
     from redraft.config.actions import DIAGNOSTIC, SELECTION  # the language server: slow to import
-    from redraft.lsp.server_config import Config
+    from redraft.lsp.server_config import ServerConfig
 
-    actions, problems = Config({}, os.environ).actions(Path.cwd() / "any")
+    actions, problems = ServerConfig({}, os.environ).actions(Path.cwd() / "any")
     known = {action.name: action for action in actions}
     if name not in known:
         wrong = "".join(f"; {problem}" for problem in problems)

@@ -24,17 +24,17 @@ from redraft.codemod.output.sarif import sarif
 from redraft.codemod.plan import Plan
 from redraft.codemod.replies import Reply
 from redraft.codemod.results import FileResult, Summary, TargetResult
-from redraft.codemod.task import Again, Review, Verdict
+from redraft.codemod.task import RetryRequest, Review, Verdict
 from redraft.records import Completion, Rewritten
 from redraft.text.diff import unified
 from redraft.text.files import Document
 
-__all__ = ["Output", "Shown", "Stopper", "reviewer"]
+__all__ = ["CodemodReporter", "InterruptHandler", "Output", "reviewer"]
 
 Output: TypeAlias = Literal["diff", "json", "jsonl", "sarif"]
 
 
-class Shown:
+class CodemodReporter:
     """Tells a run while it goes on. `keeps` holds on to all results for `page`."""
 
     def __init__(self, output: Output, planned: Plan, instruction: str, *, keeps: bool) -> None:
@@ -183,7 +183,7 @@ class Shown:
             self._bar.start()
 
 
-class Stopper:
+class InterruptHandler:
     """The first Ctrl-C asks to stop, the second one does it. `at_once` makes the first do it."""
 
     def __init__(self) -> None:
@@ -191,7 +191,7 @@ class Stopper:
         self.at_once = False
         self._before: Any = signal.SIG_DFL
 
-    def __enter__(self) -> "Stopper":
+    def __enter__(self) -> "InterruptHandler":
         self._before = signal.signal(signal.SIGINT, self._interrupt)
         return self
 
@@ -210,7 +210,7 @@ class Stopper:
         say("stopping after the write in hand; Ctrl-C again stops now")
 
 
-def reviewer(stopper: Stopper) -> Review:
+def reviewer(stopper: InterruptHandler) -> Review:
     """Asks on stderr about each edit, and reads the answer from stdin; its end means quit."""
     wants_all = False
 
@@ -235,14 +235,14 @@ def reviewer(stopper: Stopper) -> Review:
                     return "yes"
                 case "e":
                     if instruction := _read("instruction: ", stopper):
-                        return Again(instruction)
+                        return RetryRequest(instruction)
                 case "q":
                     return "quit"
 
     return review
 
 
-def _read(question: str, stopper: Stopper) -> str:
+def _read(question: str, stopper: InterruptHandler) -> str:
     """One answer; "q" where there will be none any more."""
     sys.stderr.write(question)
     sys.stderr.flush()

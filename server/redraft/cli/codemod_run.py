@@ -20,7 +20,7 @@ import platformdirs
 
 from redraft import models
 from redraft.cli import options
-from redraft.cli.codemod_reporter import Output, Shown, Stopper, reviewer
+from redraft.cli.codemod_reporter import CodemodReporter, InterruptHandler, Output, reviewer
 from redraft.cli.codemod_tell import n_of
 from redraft.cli.output import say
 from redraft.codemod import git
@@ -34,14 +34,14 @@ from redraft.codemod.ray import connected
 from redraft.codemod.recipe import Recipe
 from redraft.codemod.run import run
 from redraft.codemod.select import Selection
-from redraft.codemod.task import Task
+from redraft.codemod.task import RunContext
 from redraft.codemod.write import Writer
 from redraft.config.settings import Settings
 from redraft.errors import InputError
 from redraft.models.hashes import known_sha256
 from redraft.records import DecodeOptions, Model
 
-__all__ = ["Order", "execute", "model_sha256", "model_size"]
+__all__ = ["RunOptions", "execute", "model_sha256", "model_size"]
 
 _BESIDE_MODEL: Final = 2**30  # bytes of a worker's contexts, and of all else that is not the model
 
@@ -49,7 +49,7 @@ Mode: TypeAlias = Literal["plan", "diff", "check", "write", "interactive"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
+class RunOptions:
     """Everything the user asked for, checked."""
 
     recipe: Recipe
@@ -95,7 +95,7 @@ class Order:
         }
 
 
-def execute(order: Order) -> int:
+def execute(order: RunOptions) -> int:
     """Plan, run, tell; the exit code."""
     start = time.monotonic()
     started = _started(order)
@@ -103,13 +103,15 @@ def execute(order: Order) -> int:
     if order.writes:
         _check_git(order, log)
     planned = _left(order, log) if log else _planned(order, order.paths)
-    shown = Shown(order.output, planned, started.instruction, keeps=order.report is not None)
+    shown = CodemodReporter(
+        order.output, planned, started.instruction, keeps=order.report is not None
+    )
     if order.mode == "plan":
         shown.plan(_foreseen(order, planned))
         return 2 if planned.broken else 0
     broken = tuple(one.path for one in planned.broken)
     started = log.started if log else replace(started, files=planned.files, broken=broken)
-    with Stopper() as stopper:
+    with InterruptHandler() as stopper:
         _carry_out(order, planned, started, log, shown, stopper)
     if order.commit and not stopper.asked:
         _commit(order, started)
@@ -133,7 +135,7 @@ def model_size(chosen: Settings) -> int:
     return models.resolve(chosen.model).stat().st_size
 
 
-def _started(order: Order) -> Started:
+def _started(order: RunOptions) -> Started:
     """The first record of a run's journal, its files still to come."""
     now = datetime.now(timezone.utc)
     model = model_sha256(order.settings)
@@ -150,7 +152,7 @@ def _started(order: Order) -> Started:
     )
 
 
-def _to_resume(order: Order, identity: str) -> Log | None:
+def _to_resume(order: RunOptions, identity: str) -> Log | None:
     """The last run of the same order, where it is to be resumed."""
     if not order.resume:
         return None
@@ -158,14 +160,14 @@ def _to_resume(order: Order, identity: str) -> Log | None:
     return same[-1] if same and not same[-1].undone else None
 
 
-def _left(order: Order, log: Log) -> Plan:
+def _left(order: RunOptions, log: Log) -> Plan:
     """What `log` leaves to do; files that could not be read or written then are tried again."""
     broken = (order.root / path for path in log.started.broken if path not in log.closed)
     again = _planned(replace(order, limit=None), [path for path in broken if path.exists()])
     return Plan(root=order.root, files=(*log.left, *again.files), broken=again.broken)
 
 
-def _planned(order: Order, paths: Sequence[Path]) -> Plan:
+def _planned(order: RunOptions, paths: Sequence[Path]) -> Plan:
     return plan(
         order.root,
         paths,
@@ -176,7 +178,7 @@ def _planned(order: Order, paths: Sequence[Path]) -> Plan:
     )
 
 
-def _check_git(order: Order, log: Log | None) -> None:
+def _check_git(order: RunOptions, log: Log | None) -> None:
     """Refuse to mix edits with work that is not committed yet."""
     is_repository = git.toplevel(order.root) == order.root
     if order.commit and not is_repository:
@@ -193,7 +195,12 @@ def _check_git(order: Order, log: Log | None) -> None:
 
 
 def _carry_out(
-    order: Order, planned: Plan, started: Started, log: Log | None, shown: Shown, stopper: Stopper
+    order: RunOptions,
+    planned: Plan,
+    started: Started,
+    log: Log | None,
+    shown: CodemodReporter,
+    stopper: InterruptHandler,
 ) -> None:
     with ExitStack() as stack:
         writer: Writer | None = None
@@ -211,15 +218,15 @@ def _carry_out(
             expected = _estimate(order, planned, model, n_workers)
             is_bar = sys.stderr.isatty() and order.mode != "interactive"
             stack.enter_context(shown.progress(expected, is_bar=is_bar))
-            n_together = expected.jobs * n_workers
-            task = _task(order, started, writer, shown, stopper, n_together)
+            n_parallel = expected.jobs * n_workers
+            task = _task(order, started, writer, shown, stopper, n_parallel)
             for result in run(planned, model, task):
                 shown.add(result)
                 if order.fail_fast and shown.is_failed:
                     return
 
 
-def _foreseen(order: Order, planned: Plan) -> Estimate | None:
+def _foreseen(order: RunOptions, planned: Plan) -> Estimate | None:
     """What a run would take of one machine, None where there is nothing to do."""
     if not planned.files:
         return None
@@ -227,13 +234,13 @@ def _foreseen(order: Order, planned: Plan) -> Estimate | None:
         return _estimate(order, planned, model, 1)
 
 
-def _estimate(order: Order, planned: Plan, model: Model, n_workers: int) -> Estimate:
+def _estimate(order: RunOptions, planned: Plan, model: Model, n_workers: int) -> Estimate:
     exactness = order.decoding.exactness
     asked = order.recipe.asked
     return estimate(planned, model, asked, exactness, jobs=order.jobs, n_workers=n_workers)
 
 
-def _model(order: Order, stack: ExitStack) -> tuple[Model, int]:
+def _model(order: RunOptions, stack: ExitStack) -> tuple[Model, int]:
     """Who writes the replies: one model in so many workers."""
     # Each file is asked about once: its state would push out those of files that are edited.
     chosen = replace(order.settings, save_states=False)
@@ -256,23 +263,23 @@ def _model(order: Order, stack: ExitStack) -> tuple[Model, int]:
 
 
 def _task(
-    order: Order,
+    order: RunOptions,
     started: Started,
     writer: Writer | None,
-    shown: Shown,
-    stopper: Stopper,
-    n_together: int,
-) -> Task:
+    shown: CodemodReporter,
+    stopper: InterruptHandler,
+    n_parallel: int,
+) -> RunContext:
     from redraft.engine import backend, versions  # loads the native library
 
     folder = platformdirs.user_cache_path("redraft") / "codemod"
     build = json.dumps([backend(), versions(), order.settings.threads])
     cache = Cache(folder, started.model, order.decoding, build=build)
     cache.prune()
-    return Task(
+    return RunContext(
         instruction=started.instruction,
         options=order.decoding,
-        n_together=n_together,
+        n_parallel=n_parallel,
         cache=cache,
         formatter=order.formatter,
         write=writer.write if writer else lambda result: result,
@@ -282,7 +289,7 @@ def _task(
     )
 
 
-def _commit(order: Order, started: Started) -> None:
+def _commit(order: RunOptions, started: Started) -> None:
     log = Log.read(_path(order.root, started.run))
     closed = log.closed.values() if log else ()
     paths = [one.path for one in closed if one.written and one.state == "changed"]

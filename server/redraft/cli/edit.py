@@ -28,7 +28,7 @@ from redraft.text.diff import unified
 from redraft.text.files import Document
 
 __all__ = [
-    "Job",
+    "EditJob",
     "add_parser",
     "add_place_flags",
     "check_writable",
@@ -93,7 +93,7 @@ def add_place_flags(parser: argparse.ArgumentParser) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class EditJob:
     """An edit to make, and the document it is about."""
 
     request: EditRequest
@@ -154,7 +154,7 @@ def _shown(argument: str) -> str:
     return argument.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
-def read(args: argparse.Namespace) -> Job:
+def read(args: argparse.Namespace) -> EditJob:
     """The request and the document it is about. Raises InputError for every mistake in them."""
     _check(args)
     is_stdin = args.place == STDIN
@@ -171,7 +171,7 @@ def read(args: argparse.Namespace) -> Job:
         instruction=args.instruction,
         language=language,
     )
-    return Job(request=request, document=document, is_stdin=is_stdin)
+    return EditJob(request=request, document=document, is_stdin=is_stdin)
 
 
 def write_page(path: Path, completion: Completion, request: EditRequest) -> None:
@@ -190,7 +190,7 @@ def check_writable(path: Path) -> None:
             raise InputError(f"cannot write {path}: no permission to change {needed}")
 
 
-def _print(outcome: Outcome, job: Job, args: argparse.Namespace) -> None:
+def _print(outcome: Outcome, job: EditJob, args: argparse.Namespace) -> None:
     """The result on stdout, and what there is to say about it on stderr."""
     request = job.request
     new_text = outcome.new_text if isinstance(outcome, Rewritten) else request.text

@@ -14,7 +14,7 @@ from redraft.records import Span
 from redraft.syntax import LANGUAGES, target_at, target_named
 from redraft.text.lines import LineIndex
 
-__all__ = ["Place", "parse", "span"]
+__all__ = ["TargetSpec", "parse", "span"]
 
 _RANGE: Final = re.compile(r":(\d+)(?::(\d+))?(?:-(\d+)(?::(\d+))?)?")
 _PART: Final = re.compile(r"::.*|:\d[\d:-]*(?:::.*)?", re.DOTALL)
@@ -23,14 +23,14 @@ _FORMS: Final = "::NAME, :LINE, :FIRST-LAST or :LINE:COLUMN-LINE:COLUMN"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class TargetSpec:
     """`path` as the user typed it; `part` from its colon on, "" for the whole file."""
 
     path: str
     part: str
 
 
-def parse(argument: str, exists: Callable[[str], bool]) -> Place:
+def parse(argument: str, exists: Callable[[str], bool]) -> TargetSpec:
     """Split `argument` where its file name ends: at the longest prefix that `exists`.
 
     So a file whose own name holds colons is found. Where no prefix exists the argument is split
@@ -39,10 +39,10 @@ def parse(argument: str, exists: Callable[[str], bool]) -> Place:
     cuts = [len(argument), *(i for i in range(len(argument) - 1, 0, -1) if argument[i] == ":")]
     by_looks = (cut for cut in reversed(cuts) if _PART.fullmatch(argument, cut))
     cut = next(filter(lambda cut: exists(argument[:cut]), cuts), next(by_looks, len(argument)))
-    return Place(path=argument[:cut], part=argument[cut:])
+    return TargetSpec(path=argument[:cut], part=argument[cut:])
 
 
-def span(place: Place, text: str, language: str | None) -> Span:
+def span(place: TargetSpec, text: str, language: str | None) -> Span:
     """The part of `text` that `place` means. Raises InputError saying what there is instead."""
     if not place.part:
         return Span(0, len(text))
@@ -67,7 +67,7 @@ def span(place: Place, text: str, language: str | None) -> Span:
     raise InputError(f"cannot read {place.part!r} after {place.path}: give {_FORMS}")
 
 
-def _known(language: str | None, place: Place) -> str:
+def _known(language: str | None, place: TargetSpec) -> str:
     if language is None:
         raise InputError(
             f"what {place.path} is written in is not known: name it with --lang"

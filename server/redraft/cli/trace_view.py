@@ -15,7 +15,7 @@ from rich.text import Text
 
 from redraft.records import Completion, Pass
 
-__all__ = ["Stretch", "TracedPass", "page", "terminal", "totals", "traced"]
+__all__ = ["PassTrace", "Stretch", "page", "terminal", "totals", "traced"]
 
 Kind: TypeAlias = Literal["copied", "learned", "elsewhere", "fresh"]
 
@@ -46,7 +46,7 @@ class Stretch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TracedPass:
+class PassTrace:
     """What one pass added to the answer; nothing where it only decided a near-tie's row anew."""
 
     stretches: tuple[Stretch, ...]
@@ -55,14 +55,14 @@ class TracedPass:
     seconds: float
 
 
-def traced(completion: Completion) -> tuple[TracedPass, ...]:
+def traced(completion: Completion) -> tuple[PassTrace, ...]:
     """The passes of `completion`, cut where its text ends: before the stop string.
 
     A character that two tokens share goes to the one that completes it.
     """
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     left = len(completion.text)
-    found: list[TracedPass] = []
+    found: list[PassTrace] = []
     for one in completion.passes:
         stretches: list[Stretch] = []
         for piece, origin in zip(one.pieces, one.origins, strict=True):
@@ -82,16 +82,16 @@ def _add(stretches: list[Stretch], kind: Kind, text: str) -> None:
     stretches.append(Stretch(kind=kind, text=text, tokens=tokens))
 
 
-def _traced(one: Pass, stretches: Sequence[Stretch]) -> TracedPass:
+def _traced(one: Pass, stretches: Sequence[Stretch]) -> PassTrace:
     accepted = sum(origin is not None for origin in one.origins)
-    return TracedPass(
+    return PassTrace(
         stretches=tuple(stretches), drafted=one.drafted, accepted=accepted, seconds=one.seconds
     )
 
 
-def _ended(last: TracedPass, text: str) -> TracedPass:
+def _ended(last: PassTrace, text: str) -> PassTrace:
     end = Stretch(kind="fresh", text=text, tokens=0)
-    return TracedPass(
+    return PassTrace(
         stretches=(*last.stretches, end),
         drafted=last.drafted,
         accepted=last.accepted,
@@ -99,7 +99,7 @@ def _ended(last: TracedPass, text: str) -> TracedPass:
     )
 
 
-def _counts(passes: Sequence[TracedPass]) -> Counter[Kind]:
+def _counts(passes: Sequence[PassTrace]) -> Counter[Kind]:
     counts: Counter[Kind] = Counter()
     for stretch in (stretch for one in passes for stretch in one.stretches):
         counts[stretch.kind] += stretch.tokens
@@ -193,7 +193,7 @@ def page(completion: Completion, *, title: str, instruction: str) -> str:
 """
 
 
-def _html(passes: Sequence[TracedPass]) -> Iterator[str]:
+def _html(passes: Sequence[PassTrace]) -> Iterator[str]:
     # The first line feed after <pre> is not shown: one more, so that the answer's own stays.
     yield "\n"
     for number, one in enumerate(passes, 1):

@@ -15,7 +15,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
-from redraft.edit import Asked
+from redraft.edit import PromptRequest
 from redraft.records import Completion, DecodeOptions, Stats
 
 __all__ = ["Cache"]
@@ -34,7 +34,7 @@ class Cache:
         decides = asdict(options) | {"timeout_s": None}
         self._base = json.dumps([2, model, build, decides], sort_keys=True)
 
-    def get(self, asked: Asked) -> Completion | None:
+    def get(self, asked: PromptRequest) -> Completion | None:
         """The reply, without its passes; None where it is not known."""
         try:
             entry = json.loads(self._path(asked).read_bytes())
@@ -43,7 +43,7 @@ class Cache:
         except (OSError, ValueError, TypeError, KeyError, AttributeError):
             return None  # none yet, or a damaged one: asked anew
 
-    def put(self, asked: Asked, completion: Completion) -> None:
+    def put(self, asked: PromptRequest, completion: Completion) -> None:
         """Keep a reply that would be the same next time; a full disk costs only time."""
         if completion.finish not in ("stop", "length"):
             return
@@ -71,7 +71,7 @@ class Cache:
                 if os.stat(path).st_mtime < limit:  # noqa: PTH116 - half the cost of Path.stat
                     path.unlink()
 
-    def _path(self, asked: Asked) -> Path:
+    def _path(self, asked: PromptRequest) -> Path:
         prompt = asdict(asked.prompt) | {"notes": ()}
         told = json.dumps([prompt, asked.max_tokens], sort_keys=True)
         key = hashlib.sha256(f"{self._base}\n{told}".encode()).hexdigest()

@@ -8,8 +8,8 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
-from redraft.codemod.estimate import Costs, Timed
-from redraft.edit import Asked
+from redraft.codemod.estimate import Costs, SupportsCosts
+from redraft.edit import PromptRequest
 from redraft.errors import EngineError, RedraftError
 from redraft.records import (
     Completion,
@@ -53,7 +53,9 @@ class Cluster:
 
     def costs(self, depth: int, exactness: Exactness) -> Costs | None:
         """What passes cost here, which stands for what they cost a worker."""
-        return self._local.costs(depth, exactness) if isinstance(self._local, Timed) else None
+        return (
+            self._local.costs(depth, exactness) if isinstance(self._local, SupportsCosts) else None
+        )
 
     def complete(
         self,
@@ -66,7 +68,7 @@ class Cluster:
     ) -> Completion:
         """See `redraft.records.Model.complete`; without progress."""
         one = [(prompt, max_tokens)]
-        ((_, completion),) = self.complete_many(one, options, n_together=1, cancelled=cancelled)
+        ((_, completion),) = self.complete_many(one, options, n_parallel=1, cancelled=cancelled)
         return completion
 
     def complete_many(
@@ -74,15 +76,15 @@ class Cluster:
         requests: Sequence[tuple[Prompt, int]],
         options: DecodeOptions,
         *,
-        n_together: int,
+        n_parallel: int,
         cancelled: Callable[[], bool] = lambda: False,
     ) -> Iterator[tuple[int, Completion]]:
-        """See `redraft.codemod.replies.Batched`; `n_together` replies for each worker.
+        """See `redraft.codemod.replies.SupportsBatch`; `n_parallel` replies for each worker.
 
         Raises EngineError, after all the others ended, where a reply could not be written.
         """
-        asked = [Asked(prompt=prompt, max_tokens=most) for prompt, most in requests]
-        size = max(1, n_together // max(1, self.n_workers))
+        asked = [PromptRequest(prompt=prompt, max_tokens=most) for prompt, most in requests]
+        size = max(1, n_parallel // max(1, self.n_workers))
         failed: list[EngineError] = []
         for i, ending in _Tasks(self._ray, self._workers, asked, options, size).run(cancelled):
             if isinstance(ending, EngineError):
@@ -100,7 +102,7 @@ class _Tasks:
         self,
         ray: Any,  # noqa: ANN401
         workers: list[Any],
-        asked: Sequence[Asked],
+        asked: Sequence[PromptRequest],
         options: DecodeOptions,
         size: int,
     ) -> None:

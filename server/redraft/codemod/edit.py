@@ -8,8 +8,8 @@ from redraft import syntax
 from redraft.codemod.plan import PlannedFile
 from redraft.codemod.replies import Reply
 from redraft.codemod.results import Declined, Ending, FileResult, TargetResult
-from redraft.codemod.task import Again, Answer, Opened, Task, answers
-from redraft.edit import ask, conclude
+from redraft.codemod.task import Answer, PreparedFile, RetryRequest, RunContext, answers
+from redraft.edit import ask, outcome_of_reply
 from redraft.errors import EngineError, InputError
 from redraft.records import Model, Refused, Replacement, Rewritten
 from redraft.text import diff, files
@@ -21,7 +21,7 @@ __all__ = ["FileEdit"]
 class FileEdit:
     """One file's edit, from the answers to its result."""
 
-    def __init__(self, root: Path, opened: Opened, model: Model, task: Task) -> None:
+    def __init__(self, root: Path, opened: PreparedFile, model: Model, task: RunContext) -> None:
         self._root = root
         self._opened = opened
         self._model = model
@@ -54,7 +54,7 @@ class FileEdit:
         elif isinstance(answer.completion, EngineError):
             return answer.completion
         else:
-            ending = conclude(request, asked.prompt, answer.completion)
+            ending = outcome_of_reply(request, asked.prompt, answer.completion)
         return TargetResult(
             target=target,
             line=self._index.line_at(target.span.start) + 1,
@@ -121,7 +121,7 @@ class FileEdit:
                 return result, True
             case "no" | "quit":
                 return declined, verdict == "no"
-            case Again(instruction=instruction):
+            case RetryRequest(instruction=instruction):
                 return self._again(n, instruction)
 
     def _again(self, n: int, instruction: str) -> tuple[TargetResult, bool]:

@@ -13,7 +13,7 @@ from redraft.errors import InputError
 from redraft.records import Exactness, Model
 from redraft.text import files
 
-__all__ = ["Costs", "Estimate", "Timed", "best_jobs", "estimate", "tokens_per_s"]
+__all__ = ["Costs", "Estimate", "SupportsCosts", "best_jobs", "estimate", "tokens_per_s"]
 
 _SAMPLE: Final = 20  # files whose tokens are counted
 _WORDING: Final = 60  # tokens around a file and the instruction
@@ -36,7 +36,7 @@ class Costs(Protocol):
 
 
 @runtime_checkable
-class Timed(Protocol):
+class SupportsCosts(Protocol):
     """A model that knows what its passes cost."""
 
     def costs(self, depth: int, exactness: Exactness) -> Costs | None:
@@ -74,8 +74,8 @@ def estimate(
     output = int(per_char * n_edited)
     prompt = int(per_char * n_chars) + len(plan.files) * n_around + plan.n_targets * _NAMING
     depth = prompt // max(1, len(plan.files))
-    costs = model.costs(depth, exactness) if isinstance(model, Timed) else None
-    plain = model.costs(depth, "fast") if isinstance(model, Timed) else None
+    costs = model.costs(depth, exactness) if isinstance(model, SupportsCosts) else None
+    plain = model.costs(depth, "fast") if isinstance(model, SupportsCosts) else None
     if costs is None or plain is None:
         jobs = jobs or _UNKNOWN_JOBS
         return Estimate(prompt_tokens=prompt, output_tokens=output, jobs=jobs)

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from redraft.codemod.cluster import Cluster, cause
 from redraft.codemod.replies import Reply, replies
-from redraft.edit import Asked
+from redraft.edit import PromptRequest
 from redraft.errors import EngineError, InputError, ModelError
 from redraft.records import Completion, DecodeOptions, Model
 
@@ -23,7 +23,7 @@ _RESTARTS: Final = 3  # of a worker whose process died while its node lives on
 _KNOCK_S: Final = 10.0
 
 
-class _Worker:
+class _RayWorker:
     """Runs on a node and holds the model there."""
 
     def __init__(
@@ -37,14 +37,14 @@ class _Worker:
         return self._identity
 
     def write(
-        self, asked: Sequence[Asked], options: DecodeOptions, n_together: int
+        self, asked: Sequence[PromptRequest], options: DecodeOptions, n_parallel: int
     ) -> list[Completion | EngineError]:
         written = replies(
             asked,
             self._model,
             options,
             cache=None,
-            n_together=n_together,
+            n_parallel=n_parallel,
             on_reply=_ignore,
             cancelled=_never,
         )
@@ -131,7 +131,7 @@ def _workers(
     """A worker on the node of each place, all with the same model as this machine."""
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-    remote = ray.remote(max_restarts=_RESTARTS, max_task_retries=_RESTARTS)(_Worker)
+    remote = ray.remote(max_restarts=_RESTARTS, max_task_retries=_RESTARTS)(_RayWorker)
     workers = [
         remote.options(
             num_cpus=min(n_cpus, node["Resources"]["CPU"]),

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from redraft.codemod.cache import Cache
-from redraft.edit import Asked
+from redraft.edit import PromptRequest
 from redraft.errors import EngineError
 from redraft.records import Completion, DecodeOptions, Model, Prompt, Stats
 
-__all__ = ["Batched", "Reply", "replies"]
+__all__ = ["Reply", "SupportsBatch", "replies"]
 
 
 @runtime_checkable
-class Batched(Protocol):
+class SupportsBatch(Protocol):
     """A model that can write several replies in shared passes."""
 
     def complete_many(
@@ -24,7 +24,7 @@ class Batched(Protocol):
         requests: Sequence[tuple[Prompt, int]],
         options: DecodeOptions,
         *,
-        n_together: int,
+        n_parallel: int,
         cancelled: Callable[[], bool] = ...,
     ) -> Iterator[tuple[int, Completion]]:
         """(index, completion) of each (prompt, max_tokens), in the order in which they end.
@@ -42,12 +42,12 @@ class Reply:
 
 
 def replies(
-    asked: Sequence[Asked],
+    asked: Sequence[PromptRequest],
     model: Model,
     options: DecodeOptions,
     *,
     cache: Cache | None,
-    n_together: int,
+    n_parallel: int,
     on_reply: Callable[[Reply], None],
     cancelled: Callable[[], bool],
 ) -> list[Reply]:
@@ -60,7 +60,7 @@ def replies(
     missing = [i for i in range(len(asked)) if i not in found]
     for reply in found.values():
         on_reply(reply)
-    for i, completion in _written(asked, missing, model, options, n_together, cancelled):
+    for i, completion in _written(asked, missing, model, options, n_parallel, cancelled):
         found[i] = Reply(completion=completion)
         on_reply(found[i])
         if cache and isinstance(completion, Completion):
@@ -69,19 +69,19 @@ def replies(
 
 
 def _written(
-    asked: Sequence[Asked],
+    asked: Sequence[PromptRequest],
     missing: Sequence[int],
     model: Model,
     options: DecodeOptions,
-    n_together: int,
+    n_parallel: int,
     cancelled: Callable[[], bool],
 ) -> Iterator[tuple[int, Completion | EngineError]]:
     left = list(missing)
-    if n_together > 1 and len(left) > 1 and isinstance(model, Batched):
+    if n_parallel > 1 and len(left) > 1 and isinstance(model, SupportsBatch):
         batch = [(asked[i].prompt, asked[i].max_tokens) for i in missing]
         try:
             for n, completion in model.complete_many(
-                batch, options, n_together=n_together, cancelled=cancelled
+                batch, options, n_parallel=n_parallel, cancelled=cancelled
             ):
                 left.remove(missing[n])
                 yield missing[n], completion
@@ -92,7 +92,7 @@ def _written(
 
 
 def _alone(
-    asked: Asked, model: Model, options: DecodeOptions, cancelled: Callable[[], bool]
+    asked: PromptRequest, model: Model, options: DecodeOptions, cancelled: Callable[[], bool]
 ) -> Completion | EngineError:
     if cancelled():  # a model would first read the next stretch of the prompt
         return Completion(text="", finish="cancelled", stats=Stats())

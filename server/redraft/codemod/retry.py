@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import Final
 
 from redraft.codemod.replies import Reply
-from redraft.codemod.task import Answer, Opened, Task, answers
-from redraft.edit import Asked, ask, conclude
+from redraft.codemod.task import Answer, PreparedFile, RunContext, answers
+from redraft.edit import PromptRequest, ask, outcome_of_reply
 from redraft.records import Completion, EditRequest, Model, Reason, Refused
 
 __all__ = ["answered"]
@@ -19,20 +19,20 @@ _MENDABLE: Final[tuple[Reason, ...]] = ("parse_broken", "elision", "deletion", "
 
 
 def answered(
-    files: Sequence[Opened], model: Model, task: Task
-) -> list[tuple[Opened, list[Answer]]]:
+    files: Sequence[PreparedFile], model: Model, task: RunContext
+) -> list[tuple[PreparedFile, list[Answer]]]:
     """Each file and the answers to its prompts, those of second tries among them.
 
     The stats of a second try's answer are for both tries.
     """
     got = iter(answers([one for file in files for one in file.asked], model, task))
     found = [(file, [next(got) for _ in file.asked]) for file in files]
-    tries: list[tuple[int, int, Asked]] = []
+    tries: list[tuple[int, int, PromptRequest]] = []
     for at, (file, own) in enumerate(found):
         for n, answer in enumerate(own):
             if _reason(file.requests[n], file.asked[n], answer) in _MENDABLE:
                 shown = ask(file.requests[n], model, replace(task.options, route="edit"))
-                if isinstance(shown, Asked) and shown != file.asked[n]:
+                if isinstance(shown, PromptRequest) and shown != file.asked[n]:
                     tries.append((at, n, shown))
     again = answers([shown for *_, shown in tries], model, replace(task, on_reply=_ignore))
     for (at, n, shown), answer in zip(tries, again, strict=True):
@@ -45,13 +45,13 @@ def answered(
     return found
 
 
-def _reason(request: EditRequest, asked: Asked | Refused, answer: Answer) -> str | None:
+def _reason(request: EditRequest, asked: PromptRequest | Refused, answer: Answer) -> str | None:
     """Why no edit comes of `answer`; None where one does, or nothing is to change."""
     if isinstance(asked, Refused) or isinstance(answer, Refused):
         return "context"
     if not isinstance(answer.completion, Completion):
         return "failed"
-    ending = conclude(request, asked.prompt, answer.completion)
+    ending = outcome_of_reply(request, asked.prompt, answer.completion)
     return ending.reason if isinstance(ending, Refused) else None
 
 

@@ -12,7 +12,7 @@ from redraft.codemod.edit import FileEdit
 from redraft.codemod.plan import Plan, PlannedFile
 from redraft.codemod.results import FileResult
 from redraft.codemod.retry import answered
-from redraft.codemod.task import Opened, Task, opened
+from redraft.codemod.task import PreparedFile, RunContext, opened
 from redraft.records import Model
 
 __all__ = ["run"]
@@ -20,7 +20,7 @@ __all__ = ["run"]
 _WINDOW: Final = 8  # replies asked for at once, for each that is written at the same time
 
 
-def run(plan: Plan, model: Model, task: Task) -> Iterator[FileResult]:
+def run(plan: Plan, model: Model, task: RunContext) -> Iterator[FileResult]:
     """Edit the files of `plan` in their order, a result for each.
 
     Ends early once `task.cancelled`, or the reviewer, says so: then the last file's writes are
@@ -30,7 +30,7 @@ def run(plan: Plan, model: Model, task: Task) -> Iterator[FileResult]:
         if task.cancelled():
             return
         read = [opened(plan.root, file, model, task) for file in window]
-        asked = [file for file in read if isinstance(file, Opened)]
+        asked = [file for file in read if isinstance(file, PreparedFile)]
         replied = iter(answered(asked, model, task))
         for file in read:
             if isinstance(file, FileResult):
@@ -44,9 +44,9 @@ def run(plan: Plan, model: Model, task: Task) -> Iterator[FileResult]:
                 return
 
 
-def _windows(planned: Sequence[PlannedFile], task: Task) -> Iterator[list[PlannedFile]]:
+def _windows(planned: Sequence[PlannedFile], task: RunContext) -> Iterator[list[PlannedFile]]:
     """`planned` in groups that keep so many replies busy as can be written at once."""
-    enough = 1 if task.n_together == 1 or task.review else task.n_together * _WINDOW
+    enough = 1 if task.n_parallel == 1 or task.review else task.n_parallel * _WINDOW
     window: list[PlannedFile] = []
     for file in planned:
         window.append(file)

@@ -13,23 +13,32 @@ from redraft.codemod.commands import Command
 from redraft.codemod.plan import PlannedFile, digest
 from redraft.codemod.replies import Reply, replies
 from redraft.codemod.results import FileResult, TargetResult
-from redraft.edit import Asked, ask
+from redraft.edit import PromptRequest, ask
 from redraft.errors import InputError
 from redraft.records import DecodeOptions, EditRequest, Model, Refused
 from redraft.text import files
 from redraft.text.files import Document
 
-__all__ = ["Again", "Answer", "Opened", "Review", "Task", "Verdict", "answers", "opened"]
+__all__ = [
+    "Answer",
+    "PreparedFile",
+    "RetryRequest",
+    "Review",
+    "RunContext",
+    "Verdict",
+    "answers",
+    "opened",
+]
 
 
 @dataclass(frozen=True, slots=True)
-class Again:
+class RetryRequest:
     """Make the edit anew with this instruction."""
 
     instruction: str
 
 
-Verdict: TypeAlias = Literal["yes", "no", "quit"] | Again
+Verdict: TypeAlias = Literal["yes", "no", "quit"] | RetryRequest
 
 Review: TypeAlias = Callable[[str, Document, TargetResult], Verdict]
 
@@ -43,12 +52,12 @@ def _ignore(_: Reply) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
+class RunContext:
     """What is done with every file. `write` gets each result and returns it with its ending."""
 
     instruction: str
     options: DecodeOptions
-    n_together: int = 1
+    n_parallel: int = 1
     cache: Cache | None = None
     formatter: Command | None = None
     write: Callable[[FileResult], FileResult] = lambda result: result
@@ -61,16 +70,18 @@ Answer: TypeAlias = Reply | Refused
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Opened:
+class PreparedFile:
     """A file that was read, and one prompt or refusal for each of its targets."""
 
     file: PlannedFile
     document: Document
     requests: tuple[EditRequest, ...]
-    asked: tuple[Asked | Refused, ...]
+    asked: tuple[PromptRequest | Refused, ...]
 
 
-def opened(root: Path, file: PlannedFile, model: Model, task: Task) -> Opened | FileResult:
+def opened(
+    root: Path, file: PlannedFile, model: Model, task: RunContext
+) -> PreparedFile | FileResult:
     """Read `file` and word its prompts; a failed result where it is not what was planned."""
     try:
         document = files.read(root / file.path)
@@ -90,18 +101,20 @@ def opened(root: Path, file: PlannedFile, model: Model, task: Task) -> Opened | 
         for target in file.targets
     )
     asked = tuple(ask(request, model, task.options) for request in requests)
-    return Opened(file=file, document=document, requests=requests, asked=asked)
+    return PreparedFile(file=file, document=document, requests=requests, asked=asked)
 
 
-def answers(asked: Sequence[Asked | Refused], model: Model, task: Task) -> list[Answer]:
+def answers(
+    asked: Sequence[PromptRequest | Refused], model: Model, task: RunContext
+) -> list[Answer]:
     """For each prompt its reply; a refusal stays one."""
     got = iter(
         replies(
-            [one for one in asked if isinstance(one, Asked)],
+            [one for one in asked if isinstance(one, PromptRequest)],
             model,
             task.options,
             cache=task.cache,
-            n_together=task.n_together,
+            n_parallel=task.n_parallel,
             on_reply=task.on_reply,
             cancelled=task.cancelled,
         )

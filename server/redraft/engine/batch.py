@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
 
-from redraft.engine.drafters import Strategies
+from redraft.engine.drafters import DrafterFactory
 from redraft.engine.output import Output, Report
-from redraft.engine.request import Request, Watch
+from redraft.engine.request import Deadline, Request
 from redraft.engine.shared_context import SharedContext
 from redraft.errors import EngineError
 from redraft.records import Completion, Finish
-from redraft_lookup import BadLogitsError, CostCurve, Decoding, Share, Step, decode_many
+from redraft_lookup import BadLogitsError, CostCurve, Decoding, RowAllocator, Step, decode_many
 
-__all__ = ["Job", "run_together"]
+__all__ = ["BatchRequest", "decode_batch"]
 
 ROWS_PER_TOKEN = 3  # cells that a token of a reply takes, rejected drafts and padding included
 
@@ -23,7 +23,7 @@ Ended: TypeAlias = tuple[int, Completion]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class BatchRequest:
     """One request, its decoding, and what it has brought so far."""
 
     number: int
@@ -38,9 +38,9 @@ class Job:
         number: int,
         request: Request,
         stop: Sequence[str],
-        strategies: Strategies,
+        strategies: DrafterFactory,
         curve: CostCurve,
-    ) -> "Job":
+    ) -> "BatchRequest":
         """The job of `request`, whose reply ends before one of `stop`."""
         return cls(
             number=number,
@@ -61,45 +61,45 @@ class Job:
         return ROWS_PER_TOKEN * self.request.max_tokens
 
 
-def run_together(
+def decode_batch(
     shared: SharedContext,
-    jobs: Sequence[Job],
-    share: Share,
+    jobs: Sequence[BatchRequest],
+    share: RowAllocator,
     *,
-    n_together: int,
+    n_parallel: int,
     cancelled: Callable[[], bool],
 ) -> Iterator[Ended]:
-    """Decode `jobs`, up to `n_together` at a time; yields (number, completion) as they end.
+    """Decode `jobs`, up to `n_parallel` at a time; yields (number, completion) as they end.
 
     When the context is full the running ones are finished first, and it starts anew. A job's time
     limit counts from its own start. `cancelled` is asked between passes; it ends all that run or
     wait. Raises EngineError when the library fails or the model's logits are no numbers.
     """
-    run = _Run(shared, jobs, share, n_together=n_together, cancelled=cancelled)
+    run = _BatchRun(shared, jobs, share, n_parallel=n_parallel, cancelled=cancelled)
     try:
         yield from run.all()
     except BadLogitsError as error:
         raise EngineError(f"the model gave no usable answer: {error}") from error
 
 
-class _Run:
+class _BatchRun:
     def __init__(
         self,
         shared: SharedContext,
-        jobs: Sequence[Job],
-        share: Share,
+        jobs: Sequence[BatchRequest],
+        share: RowAllocator,
         *,
-        n_together: int,
+        n_parallel: int,
         cancelled: Callable[[], bool],
     ) -> None:
         self._shared = shared
         self._waiting = deque(jobs)
         self._share = share
-        self._n_together = n_together
+        self._n_parallel = n_parallel
         self._cancelled = cancelled
         # All by the number of the text in the shared context.
-        self._running: dict[int, Job] = {}
-        self._watches: dict[int, Watch] = {}
+        self._running: dict[int, BatchRequest] = {}
+        self._watches: dict[int, Deadline] = {}
         self._decodings: dict[int, Decoding] = {}
 
     def all(self) -> Iterator[Ended]:
@@ -112,7 +112,7 @@ class _Run:
 
     def _join(self) -> Iterator[Ended]:
         """Start waiting jobs while there is room; an empty context takes one in any case."""
-        while self._waiting and len(self._running) < self._n_together:
+        while self._waiting and len(self._running) < self._n_parallel:
             job = self._waiting[0]
             n_cells = job.n_written + sum(one.n_written for one in self._running.values())
             is_full = not self._shared.has_room(job.request.parts, n_cells)
@@ -126,9 +126,9 @@ class _Run:
             for text in tuple(self._running):
                 yield self._end(text, "cancelled")
 
-    def _start(self, job: Job) -> Iterator[Ended]:
+    def _start(self, job: BatchRequest) -> Iterator[Ended]:
         """Prefill a job; yields it where that is as far as it gets."""
-        watch = Watch(job.request.options.timeout_s, self._cancelled)
+        watch = Deadline(job.request.options.timeout_s, self._cancelled)
         start = time.perf_counter()
         text = self._shared.open(job.request.parts)
         for done in self._shared.prefill(text):
@@ -157,7 +157,7 @@ class _Run:
         return _ended(self._running.pop(text), finish)
 
 
-def _ended(job: Job, finish: Finish) -> Ended:
+def _ended(job: BatchRequest, finish: Finish) -> Ended:
     job.output.finish()
     completion = Completion(
         text=job.output.text,

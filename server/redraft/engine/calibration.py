@@ -20,7 +20,7 @@ import numpy.typing as npt
 from redraft.engine.llama import Context, backend, versions
 from redraft_lookup import CostCurve
 
-__all__ = ["CostBook", "Measurement", "depth_bucket", "measure"]
+__all__ = ["CalibrationStore", "Measurement", "depth_bucket", "measure"]
 
 # Row counts of the passes, in this order: the first two make a curve that will do, and the times
 # that are short and count most are taken again later, lest a hiccup decides.
@@ -39,7 +39,7 @@ class Measurement:
     """
 
     depth: int
-    fused: bool
+    flash_attention: bool
     rows: tuple[int, ...]
     seconds: tuple[float, ...]
     classes: tuple[int, ...]
@@ -72,7 +72,7 @@ def measure(context: Context, tokens: Sequence[int], *, max_rows: int) -> Iterat
         rows = sorted(seconds)
         yield Measurement(
             depth=n_past,
-            fused=context.fused,
+            flash_attention=context.flash_attention,
             rows=tuple(rows),
             seconds=tuple(seconds[k] for k in rows),
             classes=_classes([logits[k] for k in rows]),
@@ -109,7 +109,7 @@ def depth_bucket(n_tokens: int) -> int:
     return max(1024, 1 << max(0, n_tokens - 1).bit_length())
 
 
-class CostBook:
+class CalibrationStore:
     """The measurements of one model on this machine, on disk in `folder`."""
 
     def __init__(self, folder: Path, model: Path, *, n_threads: int) -> None:
@@ -120,31 +120,33 @@ class CostBook:
         self._known = self._read()
         self._begun: dict[_Key, Measurement] = {}  # in this process, and not whole
 
-    def get(self, depth: int, *, fused: bool) -> Measurement | None:
+    def get(self, depth: int, *, flash_attention: bool) -> Measurement | None:
         """What passes cost behind `depth` tokens; None where nothing near was measured yet.
 
         Between two measured depths it is interpolated: attention takes as much longer as it has
         more to look at.
         """
-        known = self._of(fused=fused)
+        known = self._of(flash_attention=flash_attention)
         below = [one for one in known if one.depth <= depth]
         above = [one for one in known if one.depth > depth]
         if below and above:
             return _between(below[-1], above[0], depth)
-        return self._known.get((fused, depth_bucket(depth)))
+        return self._known.get((flash_attention, depth_bucket(depth)))
 
-    def begun(self, depth: int, *, fused: bool) -> Measurement | None:
+    def begun(self, depth: int, *, flash_attention: bool) -> Measurement | None:
         """What is known of passes behind `depth` tokens where measuring was broken off."""
-        return self._begun.get((fused, depth_bucket(depth)))
+        return self._begun.get((flash_attention, depth_bucket(depth)))
 
     def note(self, measurement: Measurement) -> None:
         """Remember one that was broken off, until the process ends; one time makes no curve."""
         if len(measurement.rows) > 1:
             self._begun[_key(measurement)] = measurement
 
-    def first(self, depth: int, *, fused: bool) -> Measurement | None:
+    def first(self, depth: int, *, flash_attention: bool) -> Measurement | None:
         """The shallowest one behind at least `depth` tokens; None where there is none yet."""
-        return next((one for one in self._of(fused=fused) if one.depth >= depth), None)
+        return next(
+            (one for one in self._of(flash_attention=flash_attention) if one.depth >= depth), None
+        )
 
     def put(self, measurement: Measurement) -> None:
         """Remember a measurement; a cache directory that cannot be written costs only time."""
@@ -158,16 +160,18 @@ class CostBook:
         except OSError:
             return
 
-    def _of(self, *, fused: bool) -> list[Measurement]:
+    def _of(self, *, flash_attention: bool) -> list[Measurement]:
         """Those of one kind of attention, the shallowest first."""
-        return [one for _, one in sorted(self._known.items()) if one.fused == fused]
+        return [
+            one for _, one in sorted(self._known.items()) if one.flash_attention == flash_attention
+        ]
 
     def _read(self) -> "dict[_Key, Measurement]":
         try:
             found = [
                 Measurement(
                     depth=one["depth"],
-                    fused=one["fused"],
+                    flash_attention=one["flash_attention"],
                     rows=tuple(one["rows"]),
                     seconds=tuple(one["seconds"]),
                     classes=tuple(one["classes"]),
@@ -183,7 +187,7 @@ _Key: TypeAlias = tuple[bool, int]
 
 
 def _key(measurement: Measurement) -> _Key:
-    return measurement.fused, depth_bucket(measurement.depth)
+    return measurement.flash_attention, depth_bucket(measurement.depth)
 
 
 def _between(near: Measurement, far: Measurement, depth: int) -> Measurement:
@@ -194,7 +198,7 @@ def _between(near: Measurement, far: Measurement, depth: int) -> Measurement:
     classes = dict(zip(near.rows, near.classes, strict=True))
     return Measurement(
         depth=depth,
-        fused=near.fused,
+        flash_attention=near.flash_attention,
         rows=tuple(rows),
         seconds=tuple(first[k] + share * (last[k] - first[k]) for k in rows),
         classes=tuple(classes[k] for k in rows),

@@ -4,14 +4,14 @@ Memory for cells is taken as it is needed, up to a limit. Knows numbers of token
 requests, strategies or costs.
 """
 
-from redraft.engine.disk_cache import DiskStore
-from redraft.engine.kv_cache import CachedText
-from redraft.engine.llama import Context, ModelFile, fusing_pays
-from redraft.engine.state_cache import StateStore
+from redraft.engine.disk_cache import DiskCache
+from redraft.engine.kv_cache import KVCache
+from redraft.engine.llama import Context, LlamaModel, flash_attention_is_faster
+from redraft.engine.state_cache import StateCache
 from redraft.errors import EngineError
 from redraft.records import Exactness
 
-__all__ = ["PREFILL_ROWS", "SPARE_ROWS", "Room", "is_fused"]
+__all__ = ["PREFILL_ROWS", "SPARE_ROWS", "ContextPool", "uses_flash_attention"]
 
 CONTEXT_STEP = 4096  # contexts grow in these steps, so that a longer file rarely needs a new one
 PREFILL_ROWS = 128  # some seconds on a slow CPU: the longest wait for a cancel
@@ -20,41 +20,41 @@ STATE_BUDGET = 512 * 2**20  # bytes of KV cells of files that are not being edit
 SPARE_ROWS = PREFILL_ROWS  # behind a full context there is still room for a pass's padding
 
 
-def is_fused(exactness: Exactness) -> bool:
+def uses_flash_attention(exactness: Exactness) -> bool:
     """The kind of attention that texts of this exactness have."""
-    return exactness == "invariant" or fusing_pays()
+    return exactness == "invariant" or flash_attention_is_faster()
 
 
-class Room:
+class ContextPool:
     """`n_ctx` caps what a request may need, in tokens. `disk` keeps files beyond `close`."""
 
     def __init__(
-        self, file: ModelFile, *, n_ctx: int, n_threads: int, disk: DiskStore | None
+        self, file: LlamaModel, *, n_ctx: int, n_threads: int, disk: DiskCache | None
     ) -> None:
         self.n_ctx = n_ctx
         self.n_threads = n_threads
-        self.text: CachedText | None = None
+        self.text: KVCache | None = None
         self._file = file
         self._disk = disk
-        self._states = StateStore(STATE_BUDGET)
+        self._states = StateCache(STATE_BUDGET)
 
-    def fitting(self, n_tokens: int, exactness: Exactness) -> CachedText:
+    def fitting(self, n_tokens: int, exactness: Exactness) -> KVCache:
         """The text that stays, in a context that holds `n_tokens`. Raises EngineError.
 
         Cells of the other kind of attention are of no use: they are forgotten.
         """
         self.check(n_tokens)
-        fused = is_fused(exactness)
-        if self.text and self.text.fused != fused:
+        flash_attention = uses_flash_attention(exactness)
+        if self.text and self.text.flash_attention != flash_attention:
             self.forget()
         if self.text and self.text.context.n_ctx >= n_tokens + SPARE_ROWS:
             return self.text
         n_ctx = min(-(-n_tokens // CONTEXT_STEP) * CONTEXT_STEP, self.n_ctx) + SPARE_ROWS
-        context = self.context(n_ctx, fused=fused)
+        context = self.context(n_ctx, flash_attention=flash_attention)
         if self.text:
             self.text = self.text.moved_to(context)
         else:
-            self.text = CachedText(context, chunk=PREFILL_ROWS, store=self._states, disk=self._disk)
+            self.text = KVCache(context, chunk=PREFILL_ROWS, store=self._states, disk=self._disk)
         return self.text
 
     def check(self, n_tokens: int) -> None:
@@ -65,7 +65,7 @@ class Room:
                 "ask for less at once, or raise n_ctx where the model was trained for more"
             )
 
-    def context(self, n_ctx: int, *, fused: bool) -> Context:
+    def context(self, n_ctx: int, *, flash_attention: bool) -> Context:
         """A context for whoever asks, who closes it."""
         return Context(
             self._file,
@@ -73,7 +73,7 @@ class Room:
             n_batch=PREFILL_ROWS,
             n_seq=N_SEQUENCES if self._file.can_roll_back else 1,
             n_threads=self.n_threads,
-            fused=fused,
+            flash_attention=flash_attention,
         )
 
     def forget(self) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from redraft import __version__
 from redraft.engine.llama import versions
 
-__all__ = ["DiskStore"]
+__all__ = ["DiskCache"]
 
 DISK_BUDGET = 4 * 2**30  # bytes, of all models together
 MIN_TOKENS = 2048  # a shorter file is prefilled soon, and there are many of them
@@ -23,7 +23,7 @@ SUFFIX = ".cells"
 DIGEST_SIZE = hashlib.sha256().digest_size
 
 
-class DiskStore:
+class DiskCache:
     """Cells that one model made on this machine, in files that only the user may read.
 
     `budget` bounds the bytes in `folder`, whichever model made them; the least recently used go

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from redraft.engine.calibration import Measurement
-from redraft.engine.draft_model import SecondModel
-from redraft.engine.llama import ModelFile
+from redraft.engine.draft_model import DraftModel
+from redraft.engine.llama import LlamaModel
 from redraft.errors import ModelError
 from redraft.records import Route, Strategy
 from redraft_lookup import (
@@ -19,7 +19,7 @@ from redraft_lookup import (
     CopyDrafter,
     CostCurve,
     Drafter,
-    Experience,
+    GainTracker,
     JacobiDrafter,
     LookaheadDrafter,
     LookupThenModel,
@@ -29,14 +29,14 @@ from redraft_lookup import (
     PlainDrafter,
 )
 
-__all__ = ["UNSIZED", "Strategies", "Task", "class_curve", "class_rows"]
+__all__ = ["UNSIZED", "DrafterFactory", "DraftingRequest", "class_curve", "class_rows"]
 
 UNSIZED: Final = ("plain", "lookup", "jacobi", "lookahead")  # drafts not sized by their cost
 BRANCHES = 3  # alternatives that a copy draft may hold: more brought nothing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
+class DraftingRequest:
     """What a drafter is made for. tokens: the whole prompt. source: ids that may be copied."""
 
     tokens: Sequence[int]
@@ -48,14 +48,14 @@ class Task:
 
 
 @dataclass(slots=True)
-class Strategies:
+class DrafterFactory:
     """Makes drafters for one model; `second` is the draft model, where there is one."""
 
-    file: ModelFile
-    second: SecondModel | None = None
-    _experience: Experience = field(default_factory=Experience)
+    file: LlamaModel
+    second: DraftModel | None = None
+    _experience: GainTracker = field(default_factory=GainTracker)
 
-    def drafter(self, name: Strategy, task: Task) -> Drafter:
+    def drafter(self, name: Strategy, task: DraftingRequest) -> Drafter:
         """The drafter called `name`. Raises ModelError where it needs a draft model."""
         tokens = task.tokens
         if name == "plain" or not self.file.can_roll_back:
@@ -84,7 +84,7 @@ class Strategies:
             return LookupThenModel(copy, self._model(task, task.curve))
         return self._auto(copy, task, task.curve)
 
-    def _model(self, task: Task, curve: CostCurve) -> ModelDrafter:
+    def _model(self, task: DraftingRequest, curve: CostCurve) -> ModelDrafter:
         if self.second is None:
             raise ModelError("this strategy needs a draft model: name one with --draft-model")
         target = self.second.at(task.tokens[:-1], n_more=task.max_tokens)
@@ -97,7 +97,7 @@ class Strategies:
             end_ids=self.file.end_ids,
         )
 
-    def _auto(self, copy: CopyDrafter, task: Task, curve: CostCurve) -> Auto:
+    def _auto(self, copy: CopyDrafter, task: DraftingRequest, curve: CostCurve) -> Auto:
         candidates = [Candidate(name="copy", drafter=copy)]
         if self.second is not None and not task.is_shared:
             candidates.append(
@@ -111,7 +111,7 @@ class Strategies:
 class Bytes:
     """A model's vocabulary in bytes, as `redraft_lookup` asks for it."""
 
-    def __init__(self, file: ModelFile) -> None:
+    def __init__(self, file: LlamaModel) -> None:
         self._file = file
         self.piece = file.piece
 

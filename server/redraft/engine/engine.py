@@ -11,18 +11,18 @@ from pathlib import Path
 
 import platformdirs
 
-from redraft.engine.batch import Job, run_together
-from redraft.engine.calibration import CostBook, Measurement, measure
-from redraft.engine.context_pool import PREFILL_ROWS, SPARE_ROWS, Room
-from redraft.engine.disk_cache import DiskStore
-from redraft.engine.draft_model import SecondModel
-from redraft.engine.drafters import UNSIZED, Strategies, class_curve, class_rows
-from redraft.engine.kv_cache import CachedText
-from redraft.engine.llama import ModelFile, default_threads
+from redraft.engine.batch import BatchRequest, decode_batch
+from redraft.engine.calibration import CalibrationStore, Measurement, measure
+from redraft.engine.context_pool import PREFILL_ROWS, SPARE_ROWS, ContextPool
+from redraft.engine.disk_cache import DiskCache
+from redraft.engine.draft_model import DraftModel
+from redraft.engine.drafters import UNSIZED, DrafterFactory, class_curve, class_rows
+from redraft.engine.kv_cache import KVCache
+from redraft.engine.llama import LlamaModel, default_threads
 from redraft.engine.output import Output, Report
-from redraft.engine.request import Request, Watch, ids_of
+from redraft.engine.request import Deadline, Request, ids_of
 from redraft.engine.shared_context import SharedContext
-from redraft.engine.single import decode_alone, prefill
+from redraft.engine.single import decode_single, prefill
 from redraft.errors import EngineError, ModelError
 from redraft.records import (
     Completion,
@@ -32,7 +32,7 @@ from redraft.records import (
     Progress,
     Prompt,
 )
-from redraft_lookup import CostCurve, Share
+from redraft_lookup import CostCurve, RowAllocator
 
 __all__ = ["Engine"]
 
@@ -50,14 +50,16 @@ CANNOT_ROLL_BACK = (
 class Engine:
     """Decodes on the thread that opened it; every other thread is refused."""
 
-    def __init__(self, file: ModelFile, room: Room, *, second: SecondModel | None = None) -> None:
+    def __init__(
+        self, file: LlamaModel, room: ContextPool, *, second: DraftModel | None = None
+    ) -> None:
         self._file = file
         self._room = room
         self._class_rows: tuple[int, ...] = ()
         self._is_warmed = False
-        self._strategies = Strategies(file, second)
+        self._strategies = DrafterFactory(file, second)
         folder = Path(platformdirs.user_cache_dir("redraft")) / "costs"
-        self._costs = CostBook(folder, file.path, n_threads=room.n_threads)
+        self._costs = CalibrationStore(folder, file.path, n_threads=room.n_threads)
         self._owner = threading.get_ident()
 
     @classmethod
@@ -76,21 +78,21 @@ class Engine:
         as requests need it. `state_folder` is where the prefilled cells of large files outlive the
         engine. Raises ModelError when a file cannot be loaded.
         """
-        file = ModelFile(path)
+        file = LlamaModel(path)
         threads = n_threads or default_threads()
         trained = file.n_ctx_train
         if n_ctx is not None and not 1 <= n_ctx <= trained:
             file.close()
             raise ModelError(f"n_ctx must be from 1 to {trained} for {path.name}, not {n_ctx}")
         try:
-            second = SecondModel(draft, file, n_threads=threads) if draft else None
+            second = DraftModel(draft, file, n_threads=threads) if draft else None
         except ModelError:
             file.close()
             raise
         if not file.can_roll_back:
             log.warning("%s: %s", path.name, CANNOT_ROLL_BACK)
-        disk = DiskStore(state_folder, path, n_threads=threads) if state_folder else None
-        room = Room(file, n_ctx=n_ctx or trained, n_threads=threads, disk=disk)
+        disk = DiskCache(state_folder, path, n_threads=threads) if state_folder else None
+        room = ContextPool(file, n_ctx=n_ctx or trained, n_threads=threads, disk=disk)
         return cls(file, room, second=second)
 
     @property
@@ -115,7 +117,7 @@ class Engine:
     ) -> Completion:
         """See `redraft.records.Model.complete`. The cache stays true whatever ends the request."""
         self._check_use()
-        watch = Watch(options.timeout_s, cancelled)
+        watch = Deadline(options.timeout_s, cancelled)
         request = Request.of(self._file, prompt, options, max_tokens)
         text = self._room.fitting(request.n_tokens, options.exactness)
         text.keep_to(self._row_counts(options.exactness))
@@ -125,7 +127,7 @@ class Engine:
         finish = prefill(text, request, watch, report, on_progress)
         if finish is None:
             decoding = request.decoding(self._strategies, self._curve(text, request, watch))
-            finish = decode_alone(text, decoding, output, watch, report, on_progress)
+            finish = decode_single(text, decoding, output, watch, report, on_progress)
         return Completion(
             text=output.text,
             finish=finish,
@@ -139,10 +141,10 @@ class Engine:
         requests: Sequence[tuple[Prompt, int]],
         options: DecodeOptions,
         *,
-        n_together: int,
+        n_parallel: int,
         cancelled: Callable[[], bool] = lambda: False,
     ) -> Iterator[tuple[int, Completion]]:
-        """Decode several (prompt, max_tokens), up to `n_together` in a pass.
+        """Decode several (prompt, max_tokens), up to `n_parallel` in a pass.
 
         Yields (index, completion) as they end. With exactness "invariant" each text is what
         `complete` gives for it alone; with "fast" near-ties are not guarded. Prompts with the same
@@ -152,7 +154,7 @@ class Engine:
         # A draft model follows one text at a time, and lookahead drafts in trees.
         is_alone = options.strategy in ("draft", "lookup+draft", "lookahead")
         n_possible = 1 if is_alone or not self._file.can_roll_back else len(requests)
-        if min(n_together, n_possible) < 2:
+        if min(n_parallel, n_possible) < 2:
             for i, (prompt, max_tokens) in enumerate(requests):
                 yield i, self.complete(prompt, options, max_tokens=max_tokens, cancelled=cancelled)
             return
@@ -160,17 +162,17 @@ class Engine:
         asked = [Request.of(self._file, prompt, options, n) for prompt, n in requests]
         curve = self._padded(max(len(one.tokens) for one in asked), options.exactness)
         jobs = [
-            Job.of(i, one, prompt.stop, self._strategies, curve)
+            BatchRequest.of(i, one, prompt.stop, self._strategies, curve)
             for i, (one, (prompt, _)) in enumerate(zip(asked, requests, strict=True))
         ]
         for one in asked:
             self._room.check(one.n_tokens)
-        cells = sorted(job.n_cells for job in jobs)[-n_together:]
-        context = self._room.context(sum(cells) + SPARE_ROWS, fused=True)
+        cells = sorted(job.n_cells for job in jobs)[-n_parallel:]
+        context = self._room.context(sum(cells) + SPARE_ROWS, flash_attention=True)
         shared = SharedContext(context, chunk=PREFILL_ROWS, row_counts=rows)
         try:
-            yield from run_together(
-                shared, jobs, Share(curve), n_together=n_together, cancelled=cancelled
+            yield from decode_batch(
+                shared, jobs, RowAllocator(curve), n_parallel=n_parallel, cancelled=cancelled
             )
         finally:
             context.close()
@@ -197,7 +199,7 @@ class Engine:
         for _ in text.prefill([part]):
             if cancelled():
                 return
-        known = self._costs.get(len(part), fused=text.fused)
+        known = self._costs.get(len(part), flash_attention=text.flash_attention)
         if part and self._file.can_roll_back and not known:
             self._measure(text, part[-64:], is_enough=lambda _: cancelled())
 
@@ -245,11 +247,13 @@ class Engine:
 
     def _padded(self, depth: int, exactness: Exactness) -> CostCurve:
         near = min(depth, SHARED_DEPTH, self.n_ctx)
-        known = self._costs.get(depth, fused=True) or self._costs.get(near, fused=True)
+        known = self._costs.get(depth, flash_attention=True) or self._costs.get(
+            near, flash_attention=True
+        )
         known = known or self.measure(near, "invariant")
         return class_curve(known, self._row_counts(exactness))
 
-    def _curve(self, text: CachedText, request: Request, watch: Watch) -> CostCurve | None:
+    def _curve(self, text: KVCache, request: Request, watch: Deadline) -> CostCurve | None:
         """What a pass behind this text costs; None where the strategy does not ask.
 
         Where that is not known it is measured: whole, unless somebody warms files. They will go on
@@ -262,8 +266,8 @@ class Engine:
             return watch.ended() is not None or (self._is_warmed and len(found.rows) > 1)
 
         depth = len(text.tokens)
-        known = self._costs.get(depth, fused=text.fused)
-        known = known or self._costs.begun(depth, fused=text.fused)
+        known = self._costs.get(depth, flash_attention=text.flash_attention)
+        known = known or self._costs.begun(depth, flash_attention=text.flash_attention)
         known = known or self._measure(text, request.tokens[-64:], is_enough=is_enough)
         return class_curve(known, text.row_counts)
 
@@ -273,13 +277,15 @@ class Engine:
             return ()
         if not self._class_rows:
             depth = min(CLASS_DEPTH, self._room.n_ctx)
-            known = self._costs.first(depth, fused=True) or self.measure(depth, "invariant")
+            known = self._costs.first(depth, flash_attention=True) or self.measure(
+                depth, "invariant"
+            )
             self._class_rows = class_rows(known)
         return self._class_rows
 
     def _measure(
         self,
-        text: CachedText,
+        text: KVCache,
         tokens: list[int],
         *,
         is_enough: Callable[[Measurement], bool] = lambda _: False,

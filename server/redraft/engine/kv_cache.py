@@ -9,14 +9,14 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from redraft.engine.disk_cache import DiskStore
+from redraft.engine.disk_cache import DiskCache
 from redraft.engine.llama import Context
-from redraft.engine.state_cache import SavedState, StateStore, reusable
+from redraft.engine.state_cache import SavedState, StateCache, reusable
 from redraft.errors import EngineError
 from redraft_lookup import Draft
 from redraft_lookup.draft import ROOT
 
-__all__ = ["CachedText", "chunk_ends"]
+__all__ = ["KVCache", "chunk_ends"]
 
 
 def chunk_ends(lengths: Sequence[int], chunk: int) -> list[int]:
@@ -36,14 +36,14 @@ def chunk_ends(lengths: Sequence[int], chunk: int) -> list[int]:
     return ends
 
 
-class CachedText:
+class KVCache:
     """One text and its context. `chunk` is the number of rows of a prefill pass.
 
     The file parts of earlier texts are in `store`, and on `disk` where there is one.
     """
 
     def __init__(
-        self, context: Context, *, chunk: int, store: StateStore, disk: DiskStore | None = None
+        self, context: Context, *, chunk: int, store: StateCache, disk: DiskCache | None = None
     ) -> None:
         self.context = context
         self.tokens: list[int] = []
@@ -59,8 +59,8 @@ class CachedText:
         self._late: tuple[int, ...] = ()  # committed tokens whose cells the next pass makes
 
     @property
-    def fused(self) -> bool:
-        return self.context.fused
+    def flash_attention(self) -> bool:
+        return self.context.flash_attention
 
     @property
     def max_rows(self) -> int:
@@ -107,9 +107,9 @@ class CachedText:
             self._ends.append(stop)
             yield stop
 
-    def moved_to(self, context: Context) -> "CachedText":
+    def moved_to(self, context: Context) -> "KVCache":
         """The same text in another, larger context; the old one is closed."""
-        text = CachedText(context, chunk=self._chunk, store=self._store, disk=self._disk)
+        text = KVCache(context, chunk=self._chunk, store=self._store, disk=self._disk)
         text.row_counts = self.row_counts
         text._n_file = self._n_file
         self._truncate(self._n_file)

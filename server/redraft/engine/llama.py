@@ -24,7 +24,14 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 import llama_cpp as llama
 
-__all__ = ["Context", "ModelFile", "backend", "default_threads", "fusing_pays", "versions"]
+__all__ = [
+    "Context",
+    "LlamaModel",
+    "backend",
+    "default_threads",
+    "flash_attention_is_faster",
+    "versions",
+]
 
 log = logging.getLogger("redraft.engine")
 
@@ -65,7 +72,7 @@ def _reasons() -> str:
     return f" ({reasons})" if reasons else ""
 
 
-class ModelFile:
+class LlamaModel:
     """A loaded GGUF: weights and vocabulary. Free it with `close`.
 
     Raises ModelError where llama.cpp cannot load the file.
@@ -158,19 +165,19 @@ class Context:
     """A KV cache and the buffers of a pass. Not thread safe. Raises EngineError.
 
     `n_batch` rows at most go into one pass. Sequence 0 is the text; the others are lent to the
-    branches of a token tree and are empty between passes. `fused` attention gives a row the same
-    bits wherever its cells lie; on a CPU the other kind is faster.
+    branches of a token tree and are empty between passes. With `flash_attention` a row gets the
+    same bits wherever its cells lie; on a CPU the other kind is faster.
     """
 
     def __init__(
         self,
-        model: ModelFile,
+        model: LlamaModel,
         *,
         n_ctx: int,
         n_batch: int,
         n_seq: int,
         n_threads: int,
-        fused: bool,
+        flash_attention: bool,
     ) -> None:
         _recent_errors.clear()
         params = llama.llama_context_default_params()
@@ -180,7 +187,9 @@ class Context:
         params.kv_unified = True
         params.n_threads = params.n_threads_batch = n_threads
         params.flash_attn_type = (
-            llama.LLAMA_FLASH_ATTN_TYPE_AUTO if fused else llama.LLAMA_FLASH_ATTN_TYPE_DISABLED
+            llama.LLAMA_FLASH_ATTN_TYPE_AUTO
+            if flash_attention
+            else llama.LLAMA_FLASH_ATTN_TYPE_DISABLED
         )
         params.swa_full = True  # a sliding window could not be rolled back
         params.no_perf = True
@@ -195,7 +204,7 @@ class Context:
         self.n_ctx: int = llama.llama_n_ctx(handle)
         self.n_batch = n_batch
         self.n_seq = n_seq
-        self.fused = fused
+        self.flash_attention = flash_attention
         self._memory = llama.llama_get_memory(handle)
         self._batch = llama.llama_batch_init(n_batch, 0, n_seq)
 
@@ -270,7 +279,7 @@ class Context:
             self.handle = None
 
 
-def fusing_pays() -> bool:
+def flash_attention_is_faster() -> bool:
     """Whether fused attention is the faster kind here: not on a CPU.
 
     There the kernel takes one row after the other up to 63 rows. Behind 4,000 tokens of a 1.5B

@@ -7,13 +7,13 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from redraft.engine.drafters import Strategies, Task
-from redraft.engine.llama import ModelFile
+from redraft.engine.drafters import DrafterFactory, DraftingRequest
+from redraft.engine.llama import LlamaModel
 from redraft.errors import EngineError
 from redraft.records import DecodeOptions, Finish, Piece, Prompt
 from redraft_lookup import Chooser, CostCurve, Decoding, Greedy, Limits, Sampler
 
-__all__ = ["Request", "Watch", "ids_of"]
+__all__ = ["Deadline", "Request", "ids_of"]
 
 # The two best logits of a wide pass may be this close and still change places in a pass of one
 # row: the 99th percentile of what was seen between both on a CPU.
@@ -38,7 +38,7 @@ class Request:
 
     @classmethod
     def of(
-        cls, file: ModelFile, prompt: Prompt, options: DecodeOptions, max_tokens: int
+        cls, file: LlamaModel, prompt: Prompt, options: DecodeOptions, max_tokens: int
     ) -> "Request":
         """Tokenise `prompt`. Raises EngineError where it is empty."""
         first = file.bos + ids_of(file, prompt.file)
@@ -70,10 +70,10 @@ class Request:
         return self.options.exactness == "invariant"
 
     def decoding(
-        self, strategies: Strategies, curve: CostCurve | None, *, is_shared: bool = False
+        self, strategies: DrafterFactory, curve: CostCurve | None, *, is_shared: bool = False
     ) -> Decoding:
         """The decoding of the reply, in passes of its own or shared with other texts."""
-        task = Task(
+        task = DraftingRequest(
             tokens=self.tokens,
             source=self.source,
             curve=curve,
@@ -93,7 +93,7 @@ class Request:
         return Decoding(self.tokens, drafter, limits, _chooser(self.options))
 
 
-class Watch:
+class Deadline:
     """When a request must end early. Time in seconds of the monotonic clock."""
 
     def __init__(self, timeout_s: float | None, cancelled: Callable[[], bool]) -> None:
@@ -107,7 +107,7 @@ class Watch:
         return "timeout" if late else None
 
 
-def ids_of(file: ModelFile, pieces: tuple[Piece, ...]) -> list[int]:
+def ids_of(file: LlamaModel, pieces: tuple[Piece, ...]) -> list[int]:
     """The ids of a prompt's pieces, each tokenised on its own."""
     return [t for piece in pieces for t in file.tokenize(piece.text, control=piece.control)]
 

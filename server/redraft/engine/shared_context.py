@@ -1,6 +1,6 @@
 """Several texts in one context, decoded in shared passes.
 
-Implements `redraft_lookup.BatchTarget`. Invariant: a text's cells lie in the order of its
+Implements `redraft_lookup.BatchTargetModel`. Invariant: a text's cells lie in the order of its
 positions, so that attention adds them up, and rounds, as it would for the text alone. llama.cpp
 puts new rows into the first free cells; therefore no cell is freed while others are in use behind
 it: what was rejected, and texts that ended, keep theirs in the sequence WASTE until everything is

@@ -7,20 +7,20 @@ stays true.
 import time
 from collections.abc import Callable
 
-from redraft.engine.kv_cache import CachedText
+from redraft.engine.kv_cache import KVCache
 from redraft.engine.output import Output, Report
-from redraft.engine.request import Request, Watch
+from redraft.engine.request import Deadline, Request
 from redraft.errors import EngineError
 from redraft.records import Finish, Progress
 from redraft_lookup import BadLogitsError, Decoding, decode
 
-__all__ = ["decode_alone", "prefill"]
+__all__ = ["decode_single", "prefill"]
 
 OnProgress = Callable[[Progress], None]
 
 
 def prefill(
-    text: CachedText, request: Request, watch: Watch, report: Report, on_progress: OnProgress
+    text: KVCache, request: Request, watch: Deadline, report: Report, on_progress: OnProgress
 ) -> Finish | None:
     """Bring the prompt into the cache; what ended the request early, if anything did."""
     total = len(request.tokens) - 1
@@ -34,11 +34,11 @@ def prefill(
     return None
 
 
-def decode_alone(
-    text: CachedText,
+def decode_single(
+    text: KVCache,
     decoding: Decoding,
     output: Output,
-    watch: Watch,
+    watch: Deadline,
     report: Report,
     on_progress: OnProgress,
 ) -> Finish:

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["SavedState", "StateStore", "reusable"]
+__all__ = ["SavedState", "StateCache", "reusable"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +19,7 @@ class SavedState:
     cells: bytes
 
 
-class StateStore:
+class StateCache:
     """Saved states within a budget of bytes; the least recently used go first."""
 
     def __init__(self, budget: int) -> None:

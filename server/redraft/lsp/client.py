@@ -14,12 +14,12 @@ from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
 
 from redraft.lsp import contract
-from redraft.lsp.documents import Document
+from redraft.lsp.documents import OpenDocument
 from redraft.lsp.positions import text_edits, unit_of
 from redraft.records import Replacement
 from redraft.text.lines import Unit
 
-__all__ = ["Bar", "Client"]
+__all__ = ["Client", "WorkDoneProgress"]
 
 log = logging.getLogger("redraft.lsp")
 
@@ -30,12 +30,12 @@ class Client:
     """Requests and notifications to the client. Use on the event loop's thread only."""
 
     def __init__(self, server: LanguageServer) -> None:
-        self.bars: dict[str | int, Bar] = {}  # the displays that stand now, by token
+        self.bars: dict[str | int, WorkDoneProgress] = {}  # the displays that stand now, by token
         self._server = server
 
-    def bar(self, title: str, *, token: str, given: str | int | None = None) -> "Bar":
+    def bar(self, title: str, *, token: str, given: str | int | None = None) -> "WorkDoneProgress":
         """Begin a progress display; `given` is the token the client passed, if it did."""
-        bar = Bar(self, title, token, given)
+        bar = WorkDoneProgress(self, title, token, given)
         self.bars[bar.token] = bar
         return bar
 
@@ -105,7 +105,7 @@ class Client:
 
     def workspace_edit(
         self,
-        document: Document,
+        document: OpenDocument,
         replacements: tuple[Replacement, ...],
         label: str,
         *,
@@ -132,7 +132,7 @@ class Client:
         return types.WorkspaceEdit(document_changes=[change], change_annotations=annotations)
 
 
-class Bar:
+class WorkDoneProgress:
     """One progress display of the client's; harmless where the client shows none.
 
     With `given`, the client made the token; else it is asked to create a display for ours.

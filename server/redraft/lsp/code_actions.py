@@ -13,18 +13,18 @@ from lsprotocol import types
 
 from redraft.config.actions import ASK, DIAGNOSTIC, FIX, SELECTION, Action
 from redraft.lsp import contract
-from redraft.lsp.documents import Document
+from redraft.lsp.documents import OpenDocument
 from redraft.lsp.positions import span_of
 from redraft.records import Span
 from redraft.text.lines import Unit
 
-__all__ = ["Client", "offers"]
+__all__ = ["ClientAbilities", "offers"]
 
 _WORD: Final = re.compile(r"\w+|\r\n|.", re.DOTALL)  # or any one character, as block cursors cover
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Client:
+class ClientAbilities:
     """What the client can do with a code action."""
 
     literals: bool  # takes CodeAction and not only Command
@@ -34,9 +34,9 @@ class Client:
 
 def offers(
     params: types.CodeActionParams,
-    document: Document,
+    document: OpenDocument,
     actions: Iterable[Action],
-    client: Client,
+    client: ClientAbilities,
     unit: Unit,
 ) -> list[types.CodeAction | types.Command]:
     """The actions for `params`, in the order they are configured."""
@@ -56,9 +56,9 @@ def offers(
 def _of(
     action: Action,
     params: types.CodeActionParams,
-    document: Document,
+    document: OpenDocument,
     span: Span,
-    client: Client,
+    client: ClientAbilities,
 ) -> Iterator[types.CodeAction]:
     selected = span.of(document.text)
     base: dict[str, Any] = {
@@ -92,7 +92,7 @@ def _of(
         yield _action(action, action.title, contract.EDIT, base | {"instruction": text}, client)
 
 
-def _is_cursor(span: Span, document: Document, *, part_of_line: bool) -> bool:
+def _is_cursor(span: Span, document: OpenDocument, *, part_of_line: bool) -> bool:
     """Whether a range is too little to be what an action is for: it says where, and not what.
 
     Some editors send the character or the word under the cursor where nothing is selected.
@@ -109,7 +109,7 @@ def _action(
     title: str,
     command: str,
     arguments: Mapping[str, object],
-    client: Client,
+    client: ClientAbilities,
     diagnostic: types.Diagnostic | None = None,
 ) -> types.CodeAction:
     kind = f"{contract.KIND}.{action.name}"

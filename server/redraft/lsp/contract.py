@@ -26,8 +26,11 @@ __all__ = [
     "STATUS_NOTIFICATION",
     "WARM",
     "Answer",
+    "CancelParams",
     "Cancelled",
     "EditArgument",
+    "EditProgress",
+    "EditStats",
     "Ending",
     "ErrorCode",
     "InitializationOptions",
@@ -39,14 +42,11 @@ __all__ = [
     "PromptArgument",
     "Reason",
     "Scope",
-    "Standing",
-    "Stats",
     "Status",
     "Trace",
+    "TracePass",
+    "TraceText",
     "TracedEdit",
-    "TracedPass",
-    "TracedText",
-    "Which",
 ]
 
 # Commands of the server, for workspace/executeCommand. Each takes one object, or nothing.
@@ -118,7 +118,7 @@ class PromptArgument(EditArgument, total=False):
     question: str
 
 
-class Which(TypedDict, total=False):
+class CancelParams(TypedDict, total=False):
     """The edits that are meant: all that fit what is given."""
 
     id: str
@@ -131,7 +131,7 @@ class Cancelled(TypedDict):
     cancelled: int
 
 
-class Stats(TypedDict):
+class EditStats(TypedDict):
     """What an edit cost; times in seconds."""
 
     promptTokens: int
@@ -156,13 +156,13 @@ class Answer(_Answered, total=False):
     """The answer of `redraft.edit`; the last three of these keys come with a preview."""
 
     notes: list[str]
-    stats: Stats
+    stats: EditStats
     edit: types.WorkspaceEdit
     edits: list[types.TextEdit]
     version: int
 
 
-class Standing(TypedDict):
+class EditProgress(TypedDict):
     """How far an edit is; `expected` is an estimate while decoding."""
 
     id: str
@@ -173,7 +173,7 @@ class Standing(TypedDict):
     tokensPerSecond: float
 
 
-class Partial(Standing):
+class Partial(EditProgress):
     """The parameters of `redraft/partial`."""
 
     text: str
@@ -191,38 +191,38 @@ class Status(TypedDict):
 
     version: str
     model: ModelStatus
-    edits: list[Standing]
+    edits: list[EditProgress]
     waiting: int
     documents: int
     warm: dict[str, int]
 
 
-class TracedEdit(Standing):
+class TracedEdit(EditProgress):
     """How an edit ended, after how many seconds."""
 
     outcome: Ending
     reason: Reason | Literal["stale"] | None
     seconds: float
-    stats: Stats | None
+    stats: EditStats | None
 
 
-class TracedText(TypedDict):
+class TraceText(TypedDict):
     """A stretch of an answer, and which guess it confirmed (None: none)."""
 
     origin: str | None
     text: str
 
 
-class TracedPass(TypedDict):
+class TracePass(TypedDict):
     """One pass of the model."""
 
     drafted: int
     seconds: float
-    text: list[TracedText]
+    text: list[TraceText]
 
 
 class Trace(TypedDict):
     """The answer of `redraft.showTrace`."""
 
     edits: list[TracedEdit]
-    passes: list[TracedPass]
+    passes: list[TracePass]

@@ -21,7 +21,7 @@ from redraft.records import Replacement, Span
 from redraft.syntax import LANGUAGES, language_of
 from redraft.text.lines import LineIndex, Unit
 
-__all__ = ["Document", "Documents", "Snapshot", "path_of"]
+__all__ = ["Documents", "OpenDocument", "Snapshot", "path_of"]
 
 # What editors call a language where redraft has another name for it.
 _EDITOR_NAMES: Final = {
@@ -40,14 +40,14 @@ class Snapshot:
 
     index: LineIndex
     version: int
-    steps: list[rebase.Step] = field(default_factory=list)
+    steps: list[rebase.DocumentChange] = field(default_factory=list)
 
     @property
     def text(self) -> str:
         return self.index.text
 
 
-class Document:
+class OpenDocument:
     """One open document. `text` equals the client's after every change."""
 
     def __init__(self, item: types.TextDocumentItem, shown_path: str) -> None:
@@ -109,17 +109,17 @@ class Documents:
 
     def __init__(self) -> None:
         self.folders: tuple[Path, ...] = ()
-        self._open: dict[str, Document] = {}
+        self._open: dict[str, OpenDocument] = {}
 
     def __len__(self) -> int:
         return len(self._open)
 
-    def open(self, item: types.TextDocumentItem) -> Document:
-        document = Document(item, self._shown(path_of(item.uri)))
+    def open(self, item: types.TextDocumentItem) -> OpenDocument:
+        document = OpenDocument(item, self._shown(path_of(item.uri)))
         self._open[item.uri] = document
         return document
 
-    def get(self, uri: str) -> Document | None:
+    def get(self, uri: str) -> OpenDocument | None:
         return self._open.get(uri)
 
     def close(self, uri: str) -> None:

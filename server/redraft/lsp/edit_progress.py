@@ -9,26 +9,26 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from redraft.lsp.client import Bar
-from redraft.lsp.contract import Answer, Ending, Standing, TracedEdit
-from redraft.lsp.documents import Document, Snapshot
+from redraft.lsp.client import WorkDoneProgress
+from redraft.lsp.contract import Answer, EditProgress, Ending, TracedEdit
+from redraft.lsp.documents import OpenDocument, Snapshot
 from redraft.lsp.params import EditParams
 from redraft.records import Progress
 
-__all__ = ["Edit", "throttled"]
+__all__ = ["RunningEdit", "throttled"]
 
 _REPORT_S: Final = 0.1  # between two progress reports
 
 
 @dataclass(kw_only=True, eq=False)
-class Edit:
+class RunningEdit:
     """An edit under way. `reason` says why it was cancelled, if it was."""
 
     id: str
     asked: EditParams
-    document: Document
+    document: OpenDocument
     snapshot: Snapshot
-    bar: Bar
+    bar: WorkDoneProgress
     began: float = field(default_factory=time.monotonic)
     task: asyncio.Task[Answer] | None = None
     reason: str = ""
@@ -43,7 +43,7 @@ class Edit:
         return f"redraft: {self.asked.title or first_line[:60]}"
 
     @property
-    def standing(self) -> Standing:
+    def standing(self) -> EditProgress:
         """How far it is, in the names of the wire."""
         progress = self._progress
         return {

@@ -19,12 +19,12 @@ from redraft.edit import rewrite
 from redraft.errors import ModelError, RedraftError
 from redraft.lsp import contract, rebase, responses
 from redraft.lsp.client import Client
-from redraft.lsp.documents import Document, Documents, path_of
-from redraft.lsp.edit_progress import Edit, throttled
-from redraft.lsp.model_worker import LanguageModel, Worker
+from redraft.lsp.documents import Documents, OpenDocument, path_of
+from redraft.lsp.edit_progress import RunningEdit, throttled
+from redraft.lsp.model_worker import LanguageModel, ModelWorker
 from redraft.lsp.params import EditParams, edit_params
 from redraft.lsp.positions import text_edits
-from redraft.lsp.server_config import Config
+from redraft.lsp.server_config import ServerConfig
 from redraft.lsp.target import target_of
 from redraft.records import (
     Completion,
@@ -36,13 +36,13 @@ from redraft.records import (
     Unchanged,
 )
 
-__all__ = ["Edits"]
+__all__ = ["EditSessions"]
 
 _TRIES: Final = 3  # of an edit that the client refuses because it is a change ahead
 _SETTLE_S: Final = 0.5  # for that change to arrive
 
 
-class Edits:
+class EditSessions:
     """Answers `redraft.edit`.
 
     `offer_model` may fetch a model that is missing; `settled` waits until the settings are known;
@@ -54,8 +54,8 @@ class Edits:
         *,
         client: Client,
         documents: Documents,
-        config: Config,
-        worker: Worker,
+        config: ServerConfig,
+        worker: ModelWorker,
         offer_model: Callable[[Settings], Awaitable[bool]],
         settled: Callable[[], Awaitable[None]],
         on_change: Callable[[], object],
@@ -67,7 +67,7 @@ class Edits:
         self._offer_model = offer_model
         self._settled = settled
         self._on_change = on_change
-        self._running: dict[str, Edit] = {}
+        self._running: dict[str, RunningEdit] = {}
         self._numbers = itertools.count(1)
         self.trace: deque[contract.TracedEdit] = deque(maxlen=20)  # how the last edits ended
         self.last: Completion | None = None  # what the model wrote last, and in which passes
@@ -101,11 +101,11 @@ class Edits:
         return len(fitting)
 
     @property
-    def running(self) -> list[contract.Standing]:
+    def running(self) -> list[contract.EditProgress]:
         """Where each edit stands, for `redraft.status`."""
         return [edit.standing for edit in self._running.values()]
 
-    def _begin(self, asked: EditParams, token: str | int | None) -> Edit:
+    def _begin(self, asked: EditParams, token: str | int | None) -> RunningEdit:
         document = self._documents.get(asked.uri)
         if document is None:
             raise JsonRpcInvalidParams(f"{asked.uri} is not open")
@@ -118,7 +118,7 @@ class Edits:
             raise JsonRpcInvalidParams(f"an edit with the id {asked.id!r} is under way")
         self.cancel("replaced by a newer edit of this document", uri=asked.uri)
         own = asked.id or f"redraft-{next(self._numbers)}"
-        edit = Edit(
+        edit = RunningEdit(
             id=own,
             asked=asked,
             document=document,
@@ -130,7 +130,7 @@ class Edits:
         self._on_change()
         return edit
 
-    async def _ended(self, edit: Edit) -> contract.Answer:
+    async def _ended(self, edit: RunningEdit) -> contract.Answer:
         """The ending, whoever cancels what. Raises the error to answer with."""
         assert edit.task  # noqa: S101 - for mypy: set right after the edit began
         while True:
@@ -142,7 +142,7 @@ class Edits:
                 # The client cancelled its request; an edit that was sent still has its ending.
                 edit.cancel("cancelled by the client")
 
-    def _over(self, edit: Edit, task: asyncio.Task[contract.Answer]) -> None:
+    def _over(self, edit: RunningEdit, task: asyncio.Task[contract.Answer]) -> None:
         """Account for an edit that has ended; one may be cancelled before it did anything."""
         traced = edit.ended(task)
         del self._running[edit.id]
@@ -150,7 +150,7 @@ class Edits:
         self.trace.append(traced)
         self._on_change()
 
-    async def _performed(self, edit: Edit) -> contract.Answer:
+    async def _performed(self, edit: RunningEdit) -> contract.Answer:
         await self._settled()
         try:
             # Files are read and the text is parsed: not on the loop.
@@ -165,7 +165,7 @@ class Edits:
             raise responses.failed(str(error)) from error
         return await self._answer_to(outcome, edit, request)
 
-    def _prepared(self, edit: Edit) -> tuple[EditRequest, Settings]:
+    def _prepared(self, edit: RunningEdit) -> tuple[EditRequest, Settings]:
         document, snapshot = edit.document, edit.snapshot
         language = document.language
         target = target_of(edit.asked, snapshot.index, language, self._client.unit)
@@ -178,7 +178,9 @@ class Edits:
         )
         return request, self._config.settings(path_of(document.uri))
 
-    async def _decoded(self, edit: Edit, request: EditRequest, settings: Settings) -> Outcome:
+    async def _decoded(
+        self, edit: RunningEdit, request: EditRequest, settings: Settings
+    ) -> Outcome:
         loop = asyncio.get_running_loop()
         relay = throttled(lambda progress: loop.call_soon_threadsafe(self._report, edit, progress))
 
@@ -200,7 +202,7 @@ class Edits:
             job.cancel()
 
     async def _answer_to(
-        self, outcome: Outcome, edit: Edit, request: EditRequest
+        self, outcome: Outcome, edit: RunningEdit, request: EditRequest
     ) -> contract.Answer:
         match outcome:
             case Refused(reason="cancelled"):
@@ -220,7 +222,7 @@ class Edits:
                 await self._apply(edit, request, outcome)
                 return self._result(edit, "applied", outcome)
 
-    async def _apply(self, edit: Edit, request: EditRequest, outcome: Rewritten) -> None:
+    async def _apply(self, edit: RunningEdit, request: EditRequest, outcome: Rewritten) -> None:
         if not self._client.can("workspace.apply_edit"):
             raise responses.failed("this editor takes no edits from a server; ask for a preview")
         reason = ""
@@ -237,7 +239,7 @@ class Edits:
         raise responses.failed(f"the editor did not apply the edit{': ' if reason else ''}{reason}")
 
     def _proposal(
-        self, edit: Edit, request: EditRequest, outcome: Rewritten
+        self, edit: RunningEdit, request: EditRequest, outcome: Rewritten
     ) -> tuple[tuple[Any, ...], types.WorkspaceEdit]:
         """The edit of the document as it is now. Raises -32801 where its target was changed."""
         place = edit.document.place(request.target, edit.snapshot)
@@ -251,7 +253,7 @@ class Edits:
         return moved, proposed
 
     def _result(
-        self, edit: Edit, kind: contract.Outcome, outcome: Rewritten | Unchanged
+        self, edit: RunningEdit, kind: contract.Outcome, outcome: Rewritten | Unchanged
     ) -> contract.Answer:
         return {
             "id": edit.id,
@@ -264,7 +266,7 @@ class Edits:
     def _keep(self, completion: Completion) -> None:
         self.last = completion
 
-    def _report(self, edit: Edit, progress: Progress) -> None:
+    def _report(self, edit: RunningEdit, progress: Progress) -> None:
         if edit.id not in self._running:
             return
         edit.note(progress)
@@ -289,7 +291,7 @@ class Edits:
                 self._client.show(types.MessageType.Info, note)
 
 
-async def _changes(document: Document, version: int) -> bool:
+async def _changes(document: OpenDocument, version: int) -> bool:
     """Whether a change that the client had already made arrives."""
     deadline = time.monotonic() + _SETTLE_S
 

@@ -14,8 +14,7 @@ from pygls import uris
 from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
 
 from redraft.lsp import contract, responses
-from redraft.lsp.code_actions import Client as Abilities
-from redraft.lsp.code_actions import offers
+from redraft.lsp.code_actions import ClientAbilities, offers
 from redraft.lsp.documents import path_of
 from redraft.lsp.params import optional_uri, which
 from redraft.lsp.server import Server
@@ -39,7 +38,7 @@ def initialize(ls: Server, params: types.InitializeParams) -> None:
     options: Mapping[str, Any] = given if isinstance(given, Mapping) else {}
     commands = options.get("clientCommands")
     can_do = ls.client.can
-    ls.abilities = Abilities(
+    ls.abilities = ClientAbilities(
         literals=can_do("text_document.code_action.code_action_literal_support"),
         tags=can_do("text_document.code_action.tag_support"),
         can_ask=isinstance(commands, list) and contract.PROMPT in commands,

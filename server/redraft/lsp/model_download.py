@@ -13,10 +13,10 @@ from lsprotocol import types
 from redraft import models
 from redraft.config.settings import Settings
 from redraft.errors import ModelError
-from redraft.lsp.client import Bar, Client
+from redraft.lsp.client import Client, WorkDoneProgress
 from redraft.models import ModelFile, Places, Report, Transfer
 
-__all__ = ["Fetch", "Shelf", "missing"]
+__all__ = ["Fetch", "ModelDownload", "missing"]
 
 _DOWNLOAD: Final = "Download"
 _LATER: Final = "Not now"
@@ -37,7 +37,7 @@ def missing(settings: Settings) -> ModelFile | None:
     return None
 
 
-class Shelf:
+class ModelDownload:
     """Asks at most once at a time, whoever needs the model."""
 
     def __init__(self, client: Client, fetch: Fetch) -> None:
@@ -75,7 +75,7 @@ class Shelf:
         self._client.show(types.MessageType.Info, f"{model.name} is here")
         return True
 
-    async def _fetched(self, model: ModelFile, bar: Bar) -> None:
+    async def _fetched(self, model: ModelFile, bar: WorkDoneProgress) -> None:
         loop = asyncio.get_running_loop()
         arrived: asyncio.Future[Any] = loop.create_future()
 

@@ -17,7 +17,7 @@ from redraft.errors import EngineError, RedraftError
 from redraft.lsp.contract import ModelState
 from redraft.records import Exactness, Model, Piece
 
-__all__ = ["Job", "LanguageModel", "OpenModel", "Worker"]
+__all__ = ["LanguageModel", "ModelJob", "ModelWorker", "OpenModel"]
 
 _STOP_S: Final = 5.0  # a pass takes about a second; a hung library must not keep the process
 
@@ -41,7 +41,7 @@ OpenModel: TypeAlias = Callable[[Settings], AbstractContextManager[LanguageModel
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class Job(Generic[_T]):
+class ModelJob(Generic[_T]):
     """Work that waits for the model or has it. `future` ends with what the work returns."""
 
     run: Callable[[], _T]
@@ -54,7 +54,7 @@ class Job(Generic[_T]):
         self.future.cancel()
 
 
-class Worker:
+class ModelWorker:
     """Runs jobs on a thread of its own, which starts with the first of them.
 
     `idle_s` is how long the model stays loaded without work, in seconds; None: for ever.
@@ -69,9 +69,9 @@ class Worker:
         self.n_loads = 0  # what was prefilled before the last of them is gone
         self._open_model = open_model
         self._on_state = on_state
-        self._requests: deque[Job[Any]] = deque()
-        self._background: deque[Job[Any]] = deque()
-        self._running: Job[Any] | None = None
+        self._requests: deque[ModelJob[Any]] = deque()
+        self._background: deque[ModelJob[Any]] = deque()
+        self._running: ModelJob[Any] | None = None
         self._changed = threading.Condition()
         self._is_stopped = False
         self._thread: threading.Thread | None = None
@@ -86,26 +86,26 @@ class Worker:
 
     def request(
         self, settings: Settings, work: Callable[[LanguageModel, Callable[[], bool]], _T]
-    ) -> Job[_T]:
+    ) -> ModelJob[_T]:
         """Run `work(model, cancelled)` when the requests before it are done."""
         stop = threading.Event()
-        job = Job(run=lambda: work(self._loaded(settings), stop.is_set), stop=stop)
+        job = ModelJob(run=lambda: work(self._loaded(settings), stop.is_set), stop=stop)
         return self._add(job, self._requests)
 
     def background(
         self, settings: Settings, work: Callable[[LanguageModel, Callable[[], bool]], _T]
-    ) -> Job[_T]:
+    ) -> ModelJob[_T]:
         """Run `work(model, cancelled)` while nobody waits; `cancelled` also says a request came."""
         stop = threading.Event()
-        job = Job(
+        job = ModelJob(
             run=lambda: work(self._loaded(settings), lambda: stop.is_set() or bool(self._requests)),
             stop=stop,
         )
         return self._add(job, self._background)
 
-    def unload(self) -> Job[None]:
+    def unload(self) -> ModelJob[None]:
         """Free the model once the requests before are done; the next one loads it again."""
-        return self._add(Job(run=self._unload), self._requests)
+        return self._add(ModelJob(run=self._unload), self._requests)
 
     def stop(self) -> None:
         """End whatever runs, free the model, and wait for the thread; harmless when repeated."""
@@ -118,7 +118,7 @@ class Worker:
         if self._thread:
             self._thread.join(_STOP_S)
 
-    def _add(self, job: Job[_T], queue: deque[Job[Any]]) -> Job[_T]:
+    def _add(self, job: ModelJob[_T], queue: deque[ModelJob[Any]]) -> ModelJob[_T]:
         with self._changed:
             queue.append(job)
             if not self._thread:
@@ -148,7 +148,7 @@ class Worker:
             del job
         self._unload()
 
-    def _next(self) -> Job[Any] | None:
+    def _next(self) -> ModelJob[Any] | None:
         """The next job; None when stopped. Unloads the model when nothing came for long."""
         while True:
             with self._changed:

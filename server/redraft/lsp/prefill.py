@@ -11,12 +11,12 @@ from typing import Final
 
 from redraft.config.settings import Settings
 from redraft.errors import RedraftError
-from redraft.lsp.documents import Document
-from redraft.lsp.model_worker import LanguageModel, Worker
+from redraft.lsp.documents import OpenDocument
+from redraft.lsp.model_worker import LanguageModel, ModelWorker
 from redraft.prompting.build import build_prompt
 from redraft.records import EditRequest, Prompt, Span
 
-__all__ = ["Warmer"]
+__all__ = ["Prefiller"]
 
 log = logging.getLogger("redraft.lsp")
 
@@ -27,7 +27,7 @@ DELAY_S: Final = 0.6  # after a change: longer than between two key presses
 _REPLY: Final = 1024
 
 
-class Warmer:
+class Prefiller:
     """Keeps at most one prefill a document waiting or running.
 
     `settled` waits until the settings are known.
@@ -35,8 +35,8 @@ class Warmer:
 
     def __init__(
         self,
-        worker: Worker,
-        settings_of: Callable[[Document], Settings],
+        worker: ModelWorker,
+        settings_of: Callable[[OpenDocument], Settings],
         settled: Callable[[], Awaitable[None]],
     ) -> None:
         self.is_on = True
@@ -54,13 +54,13 @@ class Warmer:
         now = self._worker.n_loads
         return {uri: version for uri, (version, load) in self._prefilled.items() if load == now}
 
-    def touch(self, document: Document) -> None:
+    def touch(self, document: OpenDocument) -> None:
         """The document was opened or changed: prefill it soon, if the model is loaded."""
         self.forget(document.uri)
         if self.is_on and self._worker.state == "loaded":
             self._start(document, DELAY_S)
 
-    def now(self, document: Document) -> None:
+    def now(self, document: OpenDocument) -> None:
         """Load the model if need be and prefill the document."""
         self.forget(document.uri)
         self._start(document, 0)
@@ -71,7 +71,7 @@ class Warmer:
         if task := self._due.pop(uri, None):
             task.cancel()
 
-    def _start(self, document: Document, delay_s: float) -> None:
+    def _start(self, document: OpenDocument, delay_s: float) -> None:
         task = asyncio.create_task(self._warmed(document, delay_s))
         self._due[document.uri] = task
         task.add_done_callback(lambda _: self._done(document.uri, task))
@@ -80,7 +80,7 @@ class Warmer:
         if self._due.get(uri) is task:
             del self._due[uri]
 
-    async def _warmed(self, document: Document, delay_s: float) -> None:
+    async def _warmed(self, document: OpenDocument, delay_s: float) -> None:
         await asyncio.sleep(delay_s)
         await self._settled()
         request = EditRequest(

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 from redraft.records import Replacement, Span
 
-__all__ = ["Step", "difference", "placed", "shift", "step"]
+__all__ = ["DocumentChange", "difference", "placed", "shift", "step"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class DocumentChange:
     """One change as far as it moves what lies around it.
 
     `span` of the text before it became `n_new` code points. `ends_on_line_start` and
@@ -26,7 +26,7 @@ class Step:
     starts_on_line_end: bool
 
 
-def placed(target: Span, steps: Iterable[Step], old: str, new: str) -> Span | None:
+def placed(target: Span, steps: Iterable[DocumentChange], old: str, new: str) -> Span | None:
     """Where `target` of `old` lies in `new`, which `steps` led to; None if it was touched.
 
     A target that was changed and changed back is found: its text is what counts.
@@ -37,11 +37,11 @@ def placed(target: Span, steps: Iterable[Step], old: str, new: str) -> Span | No
     return now if now.of(new) == target.of(old) else None
 
 
-def step(change: Replacement, after: str) -> Step:
+def step(change: Replacement, after: str) -> DocumentChange:
     """What `change`, which led to the text `after`, does to places around it."""
     start = change.span.start
     stop = start + len(change.new_text)
-    return Step(
+    return DocumentChange(
         span=change.span,
         n_new=len(change.new_text),
         ends_on_line_start=stop == 0 or after[stop - 1] in "\r\n",
@@ -64,7 +64,7 @@ def shift(replacements: Iterable[Replacement], by: int) -> tuple[Replacement, ..
     )
 
 
-def _moved(span: Span, change: Step) -> Span:
+def _moved(span: Span, change: DocumentChange) -> Span:
     by = change.n_new - len(change.span)
     start, stop = change.span.start, change.span.stop
     # Text written right before or after a target belongs to it unless a line break divides them:

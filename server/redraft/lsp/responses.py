@@ -19,7 +19,7 @@ _LIMITS: Final[Mapping[str, tuple[str, str]]] = {
 }
 
 
-def stats_of(stats: records.Stats) -> contract.Stats:
+def stats_of(stats: records.Stats) -> contract.EditStats:
     """What an edit cost."""
     return {
         "promptTokens": stats.prompt_tokens,
@@ -35,7 +35,7 @@ def stats_of(stats: records.Stats) -> contract.Stats:
     }
 
 
-def passes_of(completion: records.Completion) -> list[contract.TracedPass]:
+def passes_of(completion: records.Completion) -> list[contract.TracePass]:
     """How an answer came about: for each pass its text, cut where the origin changes."""
     return [
         {

@@ -10,8 +10,8 @@ from redraft.lsp import handlers
 from redraft.lsp.model_download import Fetch
 from redraft.lsp.model_worker import OpenModel
 from redraft.lsp.server import Server
-from redraft.lsp.server_config import Config
-from redraft.lsp.streams import Inbox, Outbox
+from redraft.lsp.server_config import ServerConfig
+from redraft.lsp.streams import MessageReader, MessageWriter
 
 __all__ = ["serve"]
 
@@ -28,12 +28,12 @@ def serve(
     """Serve one client until it says exit, or is gone. Returns the process's exit code."""
     # pygls logs the bodies of messages, which hold source code.
     logging.getLogger("pygls").setLevel(logging.CRITICAL + 1)
-    config = Config(flags or {}, os.environ if environ is None else environ)
+    config = ServerConfig(flags or {}, os.environ if environ is None else environ)
     server = Server(open_model=open_model, fetch=fetch, config=config)
     handlers.register(server)
-    outbox = Outbox(stdout)
+    outbox = MessageWriter(stdout)
     try:
-        server.start_io(Inbox(stdin), outbox)  # type: ignore[arg-type]  # reads and writes as those
+        server.start_io(MessageReader(stdin), outbox)  # type: ignore[arg-type]  # reads and writes as those
     finally:
         server.stop()
         outbox.close()

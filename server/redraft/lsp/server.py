@@ -14,15 +14,15 @@ from redraft import __version__, models
 from redraft.errors import InputError
 from redraft.lsp import contract
 from redraft.lsp.client import Client
-from redraft.lsp.code_actions import Client as Abilities
+from redraft.lsp.code_actions import ClientAbilities
 from redraft.lsp.documents import Documents, path_of
-from redraft.lsp.edit_session import Edits
-from redraft.lsp.model_download import Fetch, Shelf
-from redraft.lsp.model_worker import OpenModel, Worker
-from redraft.lsp.prefill import Warmer
+from redraft.lsp.edit_session import EditSessions
+from redraft.lsp.model_download import Fetch, ModelDownload
+from redraft.lsp.model_worker import ModelWorker, OpenModel
+from redraft.lsp.prefill import Prefiller
 from redraft.lsp.protocol import Protocol, is_parse_error
-from redraft.lsp.server_config import Config, editor_settings
-from redraft.lsp.status import Announcer
+from redraft.lsp.server_config import ServerConfig, editor_settings
+from redraft.lsp.status import StatusNotifier
 
 __all__ = ["Server"]
 
@@ -36,21 +36,21 @@ class Server(LanguageServer):
 
     protocol: Protocol
 
-    def __init__(self, *, open_model: OpenModel, fetch: Fetch, config: Config) -> None:
+    def __init__(self, *, open_model: OpenModel, fetch: Fetch, config: ServerConfig) -> None:
         super().__init__("redraft", __version__, protocol_cls=Protocol)
         self.config = config
         self.documents = Documents()
         self.client = Client(self)
-        self.announcer = Announcer(
+        self.announcer = StatusNotifier(
             lambda: self.status,
             lambda status: self.client.notify(contract.STATUS_NOTIFICATION, status),
         )
-        self.worker = Worker(open_model, on_state=self.announcer.changed)
-        self.shelf = Shelf(self.client, fetch)
-        self.warmer = Warmer(
+        self.worker = ModelWorker(open_model, on_state=self.announcer.changed)
+        self.shelf = ModelDownload(self.client, fetch)
+        self.warmer = Prefiller(
             self.worker, lambda d: config.settings(path_of(d.uri)), settled=self.settled
         )
-        self.edits = Edits(
+        self.edits = EditSessions(
             client=self.client,
             documents=self.documents,
             config=config,
@@ -60,7 +60,7 @@ class Server(LanguageServer):
             on_change=self.announcer.changed,
         )
         self.told: set[str] = set()  # problems of the configuration the user knows of
-        self.abilities = Abilities(literals=False, tags=False, can_ask=False)
+        self.abilities = ClientAbilities(literals=False, tags=False, can_ask=False)
         self.has_exited = False  # by the client's word, not because it is gone
         self._tasks: set[asyncio.Task[None]] = set()
         self._configuring: asyncio.Task[None] | None = None

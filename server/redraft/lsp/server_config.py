@@ -17,13 +17,13 @@ from redraft.config.settings import Settings
 from redraft.errors import InputError
 from redraft.lsp import contract
 
-__all__ = ["Config", "Editor", "editor_settings"]
+__all__ = ["EditorSettings", "ServerConfig", "editor_settings"]
 
 IDLE_UNLOAD_S: Final = 900.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Editor:
+class EditorSettings:
     """The editor's settings. `decoding` has keys of `Settings`, to be checked where they count."""
 
     decoding: Mapping[str, object] = field(default_factory=dict)
@@ -33,15 +33,15 @@ class Editor:
     idle_unload: float | None = IDLE_UNLOAD_S  # seconds; None: keep the model loaded
 
 
-def editor_settings(given: object) -> tuple[Editor, tuple[str, ...]]:
+def editor_settings(given: object) -> tuple[EditorSettings, tuple[str, ...]]:
     """The section `redraft` of an editor's settings, and what is wrong in it.
 
     Keys may be written in camel case. Keys that are not the server's belong to the plug-in.
     """
     if given is None:
-        return Editor(), ()
+        return EditorSettings(), ()
     if not isinstance(given, Mapping):
-        return Editor(), (f"{contract.SECTION} must be an object, not {given!r}",)
+        return EditorSettings(), (f"{contract.SECTION} must be an object, not {given!r}",)
     values = {_snake(str(key)): value for key, value in given.items() if value is not None}
     known: dict[str, Any] = {}
     problems: list[str] = []
@@ -58,14 +58,16 @@ def editor_settings(given: object) -> tuple[Editor, tuple[str, ...]]:
     else:
         known["idle_unload"] = float(idle) or None
     decoding = {f.name: values[f.name] for f in fields(Settings) if f.name in values}
-    return Editor(decoding=decoding, actions=values.get("actions", {}), **known), tuple(problems)
+    return EditorSettings(decoding=decoding, actions=values.get("actions", {}), **known), tuple(
+        problems
+    )
 
 
-class Config:
+class ServerConfig:
     """All sources together. `flags` are the command line's, `environ` the process's."""
 
     def __init__(self, flags: Mapping[str, object], environ: Mapping[str, str]) -> None:
-        self.editor = Editor()
+        self.editor = EditorSettings()
         self.is_trusted = True  # whether files of the project have a say
         self._flags = flags
         self._environ = environ

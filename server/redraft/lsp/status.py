@@ -6,10 +6,10 @@ from contextlib import suppress
 
 from redraft.lsp.contract import Status
 
-__all__ = ["Announcer"]
+__all__ = ["StatusNotifier"]
 
 
-class Announcer:
+class StatusNotifier:
     """Sends what `look` says, once for all that changes in one turn of the event loop."""
 
     def __init__(self, look: Callable[[], Status], send: Callable[[Status], None]) -> None:

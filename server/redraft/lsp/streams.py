@@ -8,7 +8,7 @@ import queue
 import threading
 from typing import BinaryIO, Final
 
-__all__ = ["MAX_BODY", "Inbox", "Outbox"]
+__all__ = ["MAX_BODY", "MessageReader", "MessageWriter"]
 
 MAX_BODY: Final = 64 * 2**20  # bytes of one message; files over 10 MB are not edited anyway
 
@@ -17,7 +17,7 @@ _PIECE: Final = 2**16
 _FLUSH_S: Final = 5.0
 
 
-class Inbox:
+class MessageReader:
     """What pygls reads. A message that is too large becomes one that is no JSON."""
 
     def __init__(self, stream: BinaryIO) -> None:
@@ -39,7 +39,7 @@ class Inbox:
         return b"too large"
 
 
-class Outbox:
+class MessageWriter:
     """What pygls writes to: bytes leave on a thread of their own, in order."""
 
     def __init__(self, stream: BinaryIO) -> None:

@@ -16,13 +16,13 @@ import httpx2
 from redraft.models.hashes import sha256_of
 from redraft.models.source import SourceError
 
-__all__ = ["Client", "download"]
+__all__ = ["HttpClient", "download"]
 
 _ATTEMPTS: Final = 4  # in a row without a single new byte
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Client:
+class HttpClient:
     """An HTTP client, and how long to wait before a failed request is made again, in seconds."""
 
     http: httpx2.Client
@@ -30,7 +30,7 @@ class Client:
 
 
 def download(
-    client: Client,
+    client: HttpClient,
     url: str,
     target: Path,
     *,
@@ -56,7 +56,7 @@ def download(
 
 
 def _checked(
-    client: Client, url: str, part: Path, sha256: str | None, on_size: Callable[[int], None]
+    client: HttpClient, url: str, part: Path, sha256: str | None, on_size: Callable[[int], None]
 ) -> bool:
     """Complete `part`; delete it and return False where its hash is not the stated one."""
     _complete(client, url, part, on_size)
@@ -66,7 +66,7 @@ def _checked(
     return False
 
 
-def _complete(client: Client, url: str, part: Path, on_size: Callable[[int], None]) -> None:
+def _complete(client: HttpClient, url: str, part: Path, on_size: Callable[[int], None]) -> None:
     failures = 0
     while True:
         before = _size(part)

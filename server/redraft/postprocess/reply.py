@@ -7,13 +7,13 @@ The reply is first taken out of what models put around code (`fences`), then cut
 
 from typing import TypeAlias
 
-from redraft.postprocess.checks import objection
+from redraft.postprocess.checks import first_violation
 from redraft.postprocess.elision import find_elisions, restore_elisions
-from redraft.postprocess.fences import unwrap
+from redraft.postprocess.fences import strip_fences
 from redraft.postprocess.intent import asks_to_lay_out, asks_to_remove
 from redraft.postprocess.narrow import narrow
 from redraft.postprocess.whitespace import reindent, restore_lines
-from redraft.prompting.target_view import Shown, lf, show
+from redraft.prompting.target_view import TargetView, lf, show
 from redraft.records import Completion, EditRequest, Prompt, Reason, Refused
 from redraft.text.lines import indentation, line_ending_at
 
@@ -43,13 +43,13 @@ def _new_text(request: EditRequest, reply: str) -> str | _Objection:
     if not isinstance(lines, list):
         return lines
     new = _fitted(request, shown, lines)
-    found = objection(request, new) if new != shown.target else None
+    found = first_violation(request, new) if new != shown.target else None
     return found or new
 
 
 def _code(request: EditRequest, reply: str) -> str | _Objection:
     """The part of `reply` that stands for the target."""
-    code = unwrap(reply, request)
+    code = strip_fences(reply, request)
     if not code.strip() and not asks_to_remove(request.instruction):
         return "no_code", "the reply holds no code; try again with a clearer instruction"
     narrowed = narrow(request, code)
@@ -61,9 +61,9 @@ def _code(request: EditRequest, reply: str) -> str | _Objection:
     return narrowed
 
 
-def _completed(shown: Shown, lines: list[str]) -> list[str] | _Objection:
+def _completed(shown: TargetView, lines: list[str]) -> list[str] | _Objection:
     """`lines` with what the reply left out put back."""
-    source = shown.printed.removesuffix("\n").split("\n")
+    source = shown.text.removesuffix("\n").split("\n")
     elisions = find_elisions(lines, source)
     completed = restore_elisions(lines, source, elisions)
     if completed is None:
@@ -93,7 +93,7 @@ def _ended_early(completion: Completion) -> _Objection | None:
             return "cancelled", "the edit was cancelled; nothing was changed"
 
 
-def _laid_out(request: EditRequest, shown: Shown, lines: list[str]) -> list[str]:
+def _laid_out(request: EditRequest, shown: TargetView, lines: list[str]) -> list[str]:
     """`lines` in the target's indentation, unless that is what the instruction is about."""
     if asks_to_lay_out(request.instruction):
         return lines
@@ -101,17 +101,17 @@ def _laid_out(request: EditRequest, shown: Shown, lines: list[str]) -> list[str]
     lines = lines[filled[0] : filled[-1] + 1] if filled else []
     if shown.is_fragment:
         lines = _without_surroundings(shown, lines)
-    style = indentation(shown.printed) or indentation(lf(request.text))
+    style = indentation(shown.text) or indentation(lf(request.text))
     # An insertion has no line to go by but the indentation it is made at.
-    model_lines = [f"{shown.lead}."] if shown.is_insertion else shown.printed.split("\n")
-    return reindent(lines, model_lines, style=style) if shown.target or shown.lead else lines
+    model_lines = [f"{shown.indentation}."] if shown.is_insertion else shown.text.split("\n")
+    return reindent(lines, model_lines, style=style) if shown.target or shown.indentation else lines
 
 
-def _without_surroundings(shown: Shown, lines: list[str]) -> list[str]:
+def _without_surroundings(shown: TargetView, lines: list[str]) -> list[str]:
     """A fragment's reply without the rest of its first and last line, where it repeats both."""
     reply = "\n".join(lines)
     before, after = shown.before.lstrip(), shown.after.rstrip()
-    whole, own = reply.lstrip(), shown.printed.strip()
+    whole, own = reply.lstrip(), shown.text.strip()
     is_repeated = (
         any(map(str.isalnum, before + after))
         and len(whole) >= len(before) + len(after)
@@ -122,20 +122,20 @@ def _without_surroundings(shown: Shown, lines: list[str]) -> list[str]:
     return whole[len(before) : len(whole) - len(after)].split("\n") if is_repeated else lines
 
 
-def _fitted(request: EditRequest, shown: Shown, lines: list[str]) -> str:
+def _fitted(request: EditRequest, shown: TargetView, lines: list[str]) -> str:
     """`lines` joined with the target's own line endings, white space and last ending."""
     ending = line_ending_at(request.text, request.target.start)
     is_exact = asks_to_lay_out(request.instruction)
-    new = restore_lines(shown.lead + shown.target, lines, ending=ending, exact=is_exact)
+    new = restore_lines(shown.indentation + shown.target, lines, ending=ending, exact=is_exact)
     if shown.is_insertion and not _takes_whole_lines(request, shown):
         new = new.removesuffix(ending)
     if shown.after:
         kept = shown.target[len(shown.target.rstrip(" \t")) :]
         new = new.rstrip(" \t") + kept
-    return new.removeprefix(shown.lead)
+    return new.removeprefix(shown.indentation)
 
 
-def _takes_whole_lines(request: EditRequest, shown: Shown) -> bool:
+def _takes_whole_lines(request: EditRequest, shown: TargetView) -> bool:
     """Whether text inserted here stands on lines of its own, above what is on this line now."""
     is_at_end = request.target.stop == len(request.text)
     return not shown.before and bool(shown.after or is_at_end)

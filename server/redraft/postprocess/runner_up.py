@@ -11,14 +11,14 @@ from typing import Final
 from redraft import syntax
 from redraft.records import Completion, Pass, RunnerUp
 
-__all__ = ["AS_ASKED", "Begun", "other_way"]
+__all__ = ["NO_PREFIX", "ReplyPrefix", "branch_at_runner_up"]
 
 _REMARKS: Final = ("#", "//", "/*", '"""', "'''")
 _CLOSE: Final = 3.0  # logits: the other token was a twentieth as likely
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Begun:
+class ReplyPrefix:
     """The beginning of a reply. `passes` tell how it came about."""
 
     text: str = ""
@@ -29,11 +29,11 @@ class Begun:
         return sum(len(one.tokens) for one in self.passes)
 
 
-AS_ASKED: Final = Begun()  # nothing is given
+NO_PREFIX: Final = ReplyPrefix()  # nothing is given
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Place:
+class _TokenPlace:
     """The token `index` of the pass `at`. `start`: characters of the reply before it."""
 
     at: int
@@ -44,7 +44,9 @@ class _Place:
     behind: float
 
 
-def other_way(completion: Completion, own: str, language: str | None) -> Begun | None:
+def branch_at_runner_up(
+    completion: Completion, own: str, language: str | None
+) -> ReplyPrefix | None:
     """`completion`, which wrote `own` anew, up to its least certain token, and then the other one.
 
     Comments do not count, nor does another token that begins one or differs in white space alone.
@@ -69,13 +71,13 @@ def other_way(completion: Completion, own: str, language: str | None) -> Begun |
     if not places:
         return None
     place = min(places, key=lambda one: one.behind)
-    return Begun(
+    return ReplyPrefix(
         text=text[: place.start] + place.other,
         passes=(*completion.passes[: place.at], _turned(completion.passes[place.at], place.index)),
     )
 
 
-def _places(passes: tuple[Pass, ...]) -> Iterator[_Place]:
+def _places(passes: tuple[Pass, ...]) -> Iterator[_TokenPlace]:
     """Every token that is whole characters, as the other one is."""
     start, cut = 0, b""
     for at, one in enumerate(passes):
@@ -83,7 +85,7 @@ def _places(passes: tuple[Pass, ...]) -> Iterator[_Place]:
             token, other = _decoded(piece), _decoded(runner_up.piece)
             if not cut and token is not None and other is not None:
                 behind = runner_up.behind
-                yield _Place(
+                yield _TokenPlace(
                     at=at, index=index, start=start, token=token, other=other, behind=behind
                 )
             cut += piece

@@ -14,8 +14,8 @@ from typing import Final, Literal, TypeAlias
 
 from redraft import syntax
 from redraft.prompting import template
-from redraft.prompting.target_view import Shown, lf, named_target, show
-from redraft.prompting.truncate import Abridged, abridge
+from redraft.prompting.target_view import TargetView, lf, named_target, show
+from redraft.prompting.truncate import TruncatedFile, truncate
 from redraft.records import EditRequest, Model, Piece, Prompt, Refused, Route, Stats
 
 __all__ = [
@@ -114,7 +114,7 @@ def build_prompt(
         ask = (*_ask(request, shown, fence, mistake), frame.closing, opening)
     n_rest = sum(model.count_tokens(piece.text) for piece in (*head, *common, *ask)) + _SEAMS
     budget = model.n_ctx - max_tokens - n_rest
-    file = abridge(request, budget=budget, count=model.count_tokens)
+    file = truncate(request, budget=budget, count=model.count_tokens)
     if budget < 0 or (file.notes and _kind(request, shown) == "file"):
         return _does_not_fit(request, model, max_tokens)
     if name and file.notes:
@@ -122,13 +122,13 @@ def build_prompt(
     return Prompt(
         file=(*head, *_file_part(request, file), *common),
         request=ask,
-        source=_line(_from_column_0(shown.printed) if name else shown.printed),
+        source=_line(_from_column_0(shown.text) if name else shown.text),
         stop=(f"\n{fence}",),
         notes=file.notes,
     )
 
 
-def _file_part(request: EditRequest, file: Abridged) -> tuple[Piece, ...]:
+def _file_part(request: EditRequest, file: TruncatedFile) -> tuple[Piece, ...]:
     """The file in its fence; it depends on the file alone, so that its KV cells can be reused."""
     if not file.text:
         return ()
@@ -158,7 +158,7 @@ def _opened(asked: Prompt, opening: str) -> Prompt:
 
 
 def _ask(
-    request: EditRequest, shown: Shown, fence: str, mistake: Mistake | None
+    request: EditRequest, shown: TargetView, fence: str, mistake: Mistake | None
 ) -> tuple[Piece, ...]:
     """The target and what to do with it."""
     kind = _kind(request, shown)
@@ -168,14 +168,14 @@ def _ask(
         target = (Piece("\n" + wording.target.format(where=_where(request, shown)) + "\n"),)
     if kind in ("lines", "fragment"):
         opening, closing = Piece(f"{fence}{_tag(request)}\n"), Piece(f"{fence}\n")
-        target += (opening, Piece(_line(shown.printed)), closing)
+        target += (opening, Piece(_line(shown.text)), closing)
     reply = wording.reply
     if mistake:
         reply = f"{_MISTAKES[mistake]} {_THINK}{reply.removeprefix('R')}"
     return (*target, Piece(f"\n{request.instruction.strip()}\n\n{reply}"))
 
 
-def _kind(request: EditRequest, shown: Shown) -> str:
+def _kind(request: EditRequest, shown: TargetView) -> str:
     if shown.is_insertion and request.text:
         return "insertion"
     around = request.text[: request.target.start] + request.text[request.target.stop :]
@@ -184,7 +184,7 @@ def _kind(request: EditRequest, shown: Shown) -> str:
     return "fragment" if shown.is_fragment else "lines"
 
 
-def _where(request: EditRequest, shown: Shown) -> str:
+def _where(request: EditRequest, shown: TargetView) -> str:
     """The target's lines and, where it is one that has a name, its name."""
     first, last = shown.first_line, shown.last_line
     lines = f"line {first}" if first == last else f"lines {first}-{last}"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from redraft import syntax
 from redraft.records import EditRequest, Span
 
-__all__ = ["Shown", "lf", "named_target", "show"]
+__all__ = ["TargetView", "lf", "named_target", "show"]
 
 
 def lf(text: str) -> str:
@@ -19,10 +19,12 @@ def lf(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
+class TargetView:
     """A target and its surroundings on its first and last line, original line endings."""
 
-    lead: str  # indentation between the line start and the target; "" when other text comes first
+    indentation: (
+        str  # indentation between the line start and the target; "" when other text comes first
+    )
     target: str  # the target as it stands in the document
     before: str  # the rest of the first line to the left of the target
     after: str  # the rest of the last line to the right of it, ending excluded
@@ -30,9 +32,9 @@ class Shown:
     last_line: int
 
     @property
-    def printed(self) -> str:
+    def text(self) -> str:
         """What the model is shown and a good reply starts from: LF only, lead included."""
-        return lf(self.lead + self.target)
+        return lf(self.indentation + self.target)
 
     @property
     def is_fragment(self) -> bool:
@@ -44,7 +46,7 @@ class Shown:
         return not self.target
 
 
-def show(request: EditRequest) -> Shown:
+def show(request: EditRequest) -> TargetView:
     """How the target of `request` is shown."""
     text, span = request.text, request.target
     target = span.of(text)
@@ -52,8 +54,8 @@ def show(request: EditRequest) -> Shown:
     # A target that takes its last line's ending with it has nothing to its right.
     right = "" if target.endswith(("\r", "\n")) else _until_line_end(text[span.stop :])
     first = lf(text[: span.start]).count("\n") + 1
-    return Shown(
-        lead="" if left.strip() else left,
+    return TargetView(
+        indentation="" if left.strip() else left,
         target=target,
         before=left,
         after=right,

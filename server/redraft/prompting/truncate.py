@@ -15,21 +15,21 @@ from redraft.prompting.target_view import lf
 from redraft.records import EditRequest, Span
 from redraft.text.lines import split_lines
 
-__all__ = ["Abridged", "abridge"]
+__all__ = ["TruncatedFile", "truncate"]
 
 _HASH = {"python", "ruby", "bash"}
 _SHRINK = 0.85  # the next guess, when a text that should have fitted by its length did not
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Abridged:
+class TruncatedFile:
     """The file as the model reads it (LF only), and sentences on what is missing from it."""
 
     text: str
     notes: tuple[str, ...] = ()
 
 
-def abridge(request: EditRequest, *, budget: int, count: Callable[[str], int]) -> Abridged:
+def truncate(request: EditRequest, *, budget: int, count: Callable[[str], int]) -> TruncatedFile:
     """As much of the request's file as `budget` tokens hold; `count` counts the tokens of a text.
 
     Characters are the yardstick for what to cut; tokens are counted once for each text tried, and
@@ -39,16 +39,16 @@ def abridge(request: EditRequest, *, budget: int, count: Callable[[str], int]) -
     whole = lf(request.text)
     n_tokens = count(whole)
     if n_tokens <= budget:
-        return Abridged(text=whole)
+        return TruncatedFile(text=whole)
     size = f"The file is too long for the context ({n_tokens:,} tokens, room for {budget:,})"
     room = int(len(request.text) * budget / n_tokens)
     bodies = _other_bodies(request)
     while room > len(request.target):
         text, what = _elide(request, bodies, room) or _window(request, room)
         if count(text) <= budget:
-            return Abridged(text=text, notes=(f"{size}: {what}.",))
+            return TruncatedFile(text=text, notes=(f"{size}: {what}.",))
         room = int(room * _SHRINK)
-    return Abridged(text="", notes=(f"{size}: the model saw only the target.",))
+    return TruncatedFile(text="", notes=(f"{size}: the model saw only the target.",))
 
 
 def _other_bodies(request: EditRequest) -> list[Span]:

@@ -13,7 +13,7 @@ from redraft.errors import InputError
 from redraft.records import Span
 from redraft.syntax.languages import Grammar, grammar
 
-__all__ = ["Definition", "Source", "normal_name"]
+__all__ = ["Definition", "SyntaxTree", "normal_name"]
 
 _ATTACHED = frozenset({"attribute_item", "block_comment", "comment", "decorator", "line_comment"})
 
@@ -37,7 +37,7 @@ class Definition:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Found:
+class _DefinitionMatch:
     """One match of the definitions query. `scope` qualifies what stands inside `node`."""
 
     node: Node
@@ -47,7 +47,7 @@ class _Found:
     body: Node | None
 
 
-class Source:
+class SyntaxTree:
     """`text`, parsed as `language`. Raises InputError where that is none of ours."""
 
     def __init__(self, text: str, language: str) -> None:
@@ -114,9 +114,9 @@ class Source:
             )
         return definitions
 
-    def _qualified(self) -> Iterator[tuple[str, str, _Found]]:
+    def _qualified(self) -> Iterator[tuple[str, str, _DefinitionMatch]]:
         """Each find with its qualified name and its kind, outer before inner."""
-        around: list[tuple[_Found, str]] = []
+        around: list[tuple[_DefinitionMatch, str]] = []
         for item in sorted(self._found(), key=lambda f: (f.node.start_byte, -f.node.end_byte)):
             while around and around[-1][0].node.end_byte < item.node.end_byte:
                 around.pop()
@@ -126,7 +126,7 @@ class Source:
             yield f"{scope}{item.name}", kind, item
             around.append((item, f"{scope}{item.scope}."))
 
-    def _found(self) -> Iterator[_Found]:
+    def _found(self) -> Iterator[_DefinitionMatch]:
         seen: set[int] = set()
         matches = QueryCursor(self._grammar.definitions).matches(self._root)
         # Of two patterns that match one node the earlier in the file is the more exact.
@@ -142,7 +142,7 @@ class Source:
                 continue
             if owner:
                 name = f"{self._name(owner)}.{name}"
-            yield _Found(
+            yield _DefinitionMatch(
                 node=node,
                 kind=kind,
                 name=name,

@@ -4,14 +4,14 @@ import pytest
 from tests.redraft.letters import TASK
 
 from redraft.bench import edits
-from redraft.bench.edits import Record, summary
+from redraft.bench.edits import EditRecord, summary
 from redraft.bench.subject import first_difference, strategies
 from redraft.bench.tasks import Task, built_in
 from redraft.errors import InputError, ModelError
 from redraft.records import Piece, Prompt
 
 
-def record(task: str, strategy: str, **given: object) -> Record:
+def record(task: str, strategy: str, **given: object) -> EditRecord:
     known = {
         "id": task,
         "strategy": strategy,
@@ -28,7 +28,7 @@ def record(task: str, strategy: str, **given: object) -> Record:
         "equal_to_plain": True,
         "first_difference": None,
     }
-    return Record(**known | given)
+    return EditRecord(**known | given)
 
 
 def test_a_summary_is_of_totals():
@@ -129,7 +129,7 @@ def test_a_task_that_does_not_fit_is_left_out_with_the_reason(subject):
     [skipped] = edits.measure(
         subject, [long], ("plain",), scope="file", exactness="fast", n_repeats=1
     )
-    assert isinstance(skipped, edits.Skipped)
+    assert isinstance(skipped, edits.SkippedTask)
     assert "do not fit" in skipped.reason
 
 

@@ -13,13 +13,13 @@ from tests.redraft.letters import TASK
 
 from redraft.bench.peers import compare, known, server
 from redraft.bench.peers.known import FAMILIES, Peer, choose
-from redraft.bench.peers.process import Answer, Asked, PeerError, Piped
-from redraft.bench.peers.results import COPY, PLAIN, Failed, Found, Record, load, summary
-from redraft.bench.peers.server import LlamaServers, Settings, parse
+from redraft.bench.peers.process import PeerAnswer, PeerError, PeerRequest, Piped
+from redraft.bench.peers.results import COPY, PLAIN, Failed, PeerRecord, PeerResults, load, summary
+from redraft.bench.peers.server import LlamaServers, PeerSettings, parse
 from redraft.bench.tasks import Task
 from redraft.errors import InputError
 
-ASKED = Asked(tokens=(1, 2, 3), max_tokens=8, stop=("\n```",))
+ASKED = PeerRequest(tokens=(1, 2, 3), max_tokens=8, stop=("\n```",))
 
 
 @pytest.fixture
@@ -99,7 +99,7 @@ ECHO = "say({'tokens': question['tokens'], 'seconds': 0.5, 'passes': 1})"
 
 def test_a_piped_peer_answers_and_does_not_time_the_first_token(tmp_path):
     peer = Piped(script(tmp_path, ECHO), tmp_path / "log")
-    answer = Answer(tokens=(1, 2, 3), timed=2, seconds=0.5, passes=1)
+    answer = PeerAnswer(tokens=(1, 2, 3), timed=2, seconds=0.5, passes=1)
     assert [peer.answer(mode, ASKED) for mode in ("plain", "lookup")] == [answer, answer]
     assert peer.version == "script 1"
     peer.close()
@@ -133,7 +133,7 @@ RECORDED = {
 
 
 def test_a_reply_of_llama_server_is_read_with_its_own_timings():
-    answer = Answer(tokens=(750, 2422, 17, 1648), timed=4, seconds=0.25, passes=1)
+    answer = PeerAnswer(tokens=(750, 2422, 17, 1648), timed=4, seconds=0.25, passes=1)
     assert parse(RECORDED) == answer
 
 
@@ -187,7 +187,9 @@ def posted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[str, dict]]]:
 
 def llama_servers(folder: Path) -> LlamaServers:
     return LlamaServers(
-        Settings(model=Path("m.gguf"), draft=None, n_ctx=64, n_threads=2, gpu=False, folder=folder)
+        PeerSettings(
+            model=Path("m.gguf"), draft=None, n_ctx=64, n_threads=2, gpu=False, folder=folder
+        )
     )
 
 
@@ -201,7 +203,7 @@ def test_one_mode_of_llama_server_prefills_a_prompt_and_the_others_load_its_cell
     assert posted[0][1]["n_predict"] == 0
     asked = posted[-1][1]
     assert (asked["prompt"], asked["n_predict"], asked["stop"]) == ([1, 2, 3], 8, ["\n```"])
-    servers.answer("plain", Asked(tokens=(1, 2), max_tokens=8, stop=()))
+    servers.answer("plain", PeerRequest(tokens=(1, 2), max_tokens=8, stop=()))
     assert posted[5][1]["n_predict"] == 0, "another prompt is prefilled anew"
 
 
@@ -212,10 +214,10 @@ def test_the_draft_mode_reads_the_prompt_with_both_of_its_models(posted, tmp_pat
 
 def test_what_llama_server_refuses_is_an_error_with_its_words(posted, tmp_path):
     with pytest.raises(PeerError, match="with 500: out of memory"):
-        llama_servers(tmp_path).answer("plain", Asked(tokens=(1,), max_tokens=13, stop=()))
+        llama_servers(tmp_path).answer("plain", PeerRequest(tokens=(1,), max_tokens=13, stop=()))
 
 
-def record(task: str, peer: str, **given: object) -> Record:
+def record(task: str, peer: str, **given: object) -> PeerRecord:
     usual = {
         "id": task,
         "peer": peer,
@@ -226,7 +228,7 @@ def record(task: str, peer: str, **given: object) -> Record:
         "passes": 100,
         "first_difference": None,
     }
-    return Record(**usual | given)
+    return PeerRecord(**usual | given)
 
 
 def test_ratios_are_of_the_same_tasks():
@@ -260,7 +262,7 @@ def test_a_peer_whose_tasks_redraft_never_had_has_no_ratio():
 
 
 def test_results_are_read_again_as_they_were_written(tmp_path):
-    found = Found(records=[record("a", PLAIN)])
+    found = PeerResults(records=[record("a", PLAIN)])
     found.failures.append(Failed(id="b", peer="x/lookup", reason="died"))
     path = tmp_path / "out.json"
     path.write_text(json.dumps({"conditions": {"n": 1}, "scope": "file", **found.as_json()}))
@@ -289,12 +291,12 @@ class Scripted:
         self.answers = answers
         self.asked: list[tuple[str, int]] = []
 
-    def answer(self, mode: str, asked: Asked) -> Answer:
+    def answer(self, mode: str, asked: PeerRequest) -> PeerAnswer:
         self.asked.append((mode, asked.max_tokens))
         if mode not in self.answers:
             raise PeerError("it ended (SIGILL)")
         tokens = self.answers[mode][: asked.max_tokens]
-        return Answer(tokens=tokens, timed=len(tokens), seconds=1.0, passes=None)
+        return PeerAnswer(tokens=tokens, timed=len(tokens), seconds=1.0, passes=None)
 
 
 def test_answers_are_held_against_plain_ones_and_failures_stay(subject):

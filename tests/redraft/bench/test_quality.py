@@ -6,7 +6,7 @@ import pytest
 from tests.redraft.scripted import Scripted
 
 from redraft.bench.quality import PROMPTS, LeftOut, changed_lines, measure
-from redraft.bench.quality_sandbox import Limits, Sandbox
+from redraft.bench.quality_sandbox import Sandbox, SandboxLimits
 from redraft.bench.quality_sets import CODE, Problem
 from redraft.records import EditRequest, Span
 
@@ -36,7 +36,7 @@ def fenced(code):
 
 
 def records(problem, replies, prompts, **given):
-    sandbox = Sandbox(Limits(wall_s=8.0))
+    sandbox = Sandbox(SandboxLimits(wall_s=8.0))
     return list(measure(Scripted(replies=replies), [problem], prompts, sandbox, **given))
 
 

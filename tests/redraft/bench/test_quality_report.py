@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from redraft.bench.quality import Record
+from redraft.bench.quality import QualityRecord
 from redraft.bench.quality_report import mcnemar, summary, table, wilson
 
-PASSED = Record(
+PASSED = QualityRecord(
     id="0",
     prompt="naive",
     ending="passed",

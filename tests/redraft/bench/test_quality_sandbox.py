@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from redraft.bench.quality_sandbox import Limits, Sandbox, Verdict
+from redraft.bench.quality_sandbox import Sandbox, SandboxLimits, Verdict
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="processes are limited on POSIX only")
 
-QUICK = Limits(wall_s=8.0, cpu_s=2, memory=1 << 29)
+QUICK = SandboxLimits(wall_s=8.0, cpu_s=2, memory=1 << 29)
 
 
 @pytest.fixture(params=["with namespaces", "with hooks alone"])
@@ -97,7 +97,7 @@ def test_a_program_that_goes_wrong_is_held(sandbox, program, ending, detail):
 
 
 def test_a_program_that_sleeps_is_ended_by_the_wall_clock():
-    assert Sandbox(Limits(wall_s=1.0)).run("import time; time.sleep(60)").ending == "timeout"
+    assert Sandbox(SandboxLimits(wall_s=1.0)).run("import time; time.sleep(60)").ending == "timeout"
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_what_a_program_leaves_behind_is_removed(sandbox, tmp_path, monkeypatch)
 @pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="looks into /proc")
 def test_no_process_outlives_its_program(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    late = Sandbox(Limits(wall_s=1.0))
+    late = Sandbox(SandboxLimits(wall_s=1.0))
     assert late.run("import time\nwhile True: time.sleep(1)").ending == "timeout"
     running = [_read(path) for path in Path("/proc").glob("[0-9]*/cmdline")]
     assert not any(os.fsencode(tmp_path) in words for words in running)

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from redraft.bench.quality_sandbox import Limits, Sandbox
+from redraft.bench.quality_sandbox import Sandbox, SandboxLimits
 from redraft.bench.quality_sets import SETS, load
 from redraft.errors import InputError
 
@@ -54,7 +54,7 @@ def problem_of(name, folder):
 
 @pytest.mark.parametrize("name", SETS)
 def test_the_tests_tell_the_answer_from_what_was_there(name, tmp_path):
-    problem, sandbox = problem_of(name, tmp_path), Sandbox(Limits(wall_s=8.0))
+    problem, sandbox = problem_of(name, tmp_path), Sandbox(SandboxLimits(wall_s=8.0))
     assert sandbox.run(problem.program(problem.reference)).ending == "passed"
     assert sandbox.run(problem.program(problem.request.text)).ending == "failed"
 

@@ -62,8 +62,10 @@ def _pass(depth: int, rows: int, relative: float) -> dict[str, Any]:
     }
 
 
-def _edit(task: str, strategy: str, decode_s: float, parts_at: int | None = None) -> edits.Record:
-    return edits.Record(
+def _edit(
+    task: str, strategy: str, decode_s: float, parts_at: int | None = None
+) -> edits.EditRecord:
+    return edits.EditRecord(
         id=task,
         strategy=strategy,
         output_tokens=100,

@@ -9,7 +9,7 @@ import pytest
 
 from redraft.bench import cost, simulate
 from redraft.bench.drafter import CURVE, drafting_cost, scripted_edit
-from redraft.bench.scripted import Vocabulary, play
+from redraft.bench.scripted import ScriptedVocabulary, play
 from redraft.bench.table import figure, markdown
 from redraft.bench.tasks import built_in
 from redraft.engine.calibration import Measurement
@@ -22,13 +22,13 @@ from redraft_lookup.testing import ScriptedTarget
 def test_the_vocabulary_gives_back_every_byte(seed: int):
     chance = random.Random(seed)
     data = bytes(chance.choices(b"ab_ZZ09 \n\t\r(.)=\xc3\xa9\x00\xff", k=chance.randrange(80)))
-    vocabulary = Vocabulary()
+    vocabulary = ScriptedVocabulary()
     assert b"".join(map(vocabulary.piece, vocabulary.tokenize(data))) == data
 
 
 def test_code_has_about_as_many_tokens_as_with_a_model():
     for task in built_in():
-        n_tokens = len(Vocabulary().tokenize(task.before.encode()))
+        n_tokens = len(ScriptedVocabulary().tokenize(task.before.encode()))
         assert 2.5 < len(task.before) / n_tokens < 5, task.id
 
 
@@ -123,7 +123,7 @@ def test_a_file_without_scripts_is_refused(tmp_path: Path, text: str, said: str)
 
 
 MEASURED = Measurement(
-    depth=512, fused=True, rows=(1, 2, 4), seconds=(0.1, 0.2, 0.16), classes=(0, 1, 1)
+    depth=512, flash_attention=True, rows=(1, 2, 4), seconds=(0.1, 0.2, 0.16), classes=(0, 1, 1)
 )
 
 

@@ -7,7 +7,7 @@ import pytest
 from tests.redraft.codemod.editing import Together
 
 from redraft.bench.tasks import built_in
-from redraft.bench.throughput import Run, measure, prompts, summary
+from redraft.bench.throughput import ThroughputRun, measure, prompts, summary
 from redraft.records import DecodeOptions
 
 OPTIONS = DecodeOptions(route="codemod", exactness="invariant", max_tokens=50)
@@ -41,8 +41,8 @@ def test_the_numbers_take_turns_and_each_run_begins_with_an_empty_cache():
 
 
 def test_speed_ups_are_of_runs_of_the_same_turn():
-    def run(jobs: int, turn: int, wall_s: float, *, same_text: bool = True) -> Run:
-        return Run(
+    def run(jobs: int, turn: int, wall_s: float, *, same_text: bool = True) -> ThroughputRun:
+        return ThroughputRun(
             jobs=jobs,
             turn=turn,
             wall_s=wall_s,

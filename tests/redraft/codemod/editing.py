@@ -40,7 +40,7 @@ class Together(Editing):
         requests: Sequence[tuple[Prompt, int]],
         options: DecodeOptions,
         *,
-        n_together: int,
+        n_parallel: int,
         cancelled: Callable[[], bool] = lambda: False,
     ) -> Iterator[tuple[int, Completion]]:
         self.together.append(len(requests))

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from redraft.codemod.cache import Cache
-from redraft.edit import Asked
+from redraft.edit import PromptRequest
 from redraft.records import Completion, DecodeOptions, Piece, Prompt, Stats
 
 PROMPT = Prompt(file=(Piece("file"),), request=(Piece("ask"),), source="s", stop=("\n```",))
-ASKED = Asked(prompt=PROMPT, max_tokens=9)
+ASKED = PromptRequest(prompt=PROMPT, max_tokens=9)
 REPLY = Completion(
     text="é\r\n", finish="stop", stats=Stats(output_tokens=3, decode_s=0.25), notes=("a note",)
 )

@@ -15,13 +15,13 @@ FLAT = CostCurve.of({1: 0.1, 100: 0.11})
 PADDED = CostCurve.of({1: 0.15, 8: 0.15, 9: 0.19, 16: 0.19, 17: 0.32, 32: 0.32, 48: 0.44})
 
 
-class Timed(Together):
+class SupportsCosts(Together):
     def costs(self, depth: int, exactness: Exactness) -> CostCurve:
         return PADDED if exactness == "invariant" else CostCurve.of({1: 0.1, 48: 0.4})
 
 
 def test_an_estimate_is_near_what_a_run_then_takes(repo: Path, codemod):
-    model = Timed()
+    model = SupportsCosts()
     planned = plan(repo, [repo], Rules(), Selection())
     expected = estimate(planned, model, "rename old", "invariant", jobs=2)
     codemod("rename old", ".", model=model)
@@ -68,11 +68,11 @@ def test_by_its_costs_the_choice_is_never_slower_than_one_after_another(costs: C
 
 def test_the_number_is_chosen_unless_it_is_given(repo: Path, codemod):
     for args, chosen in ([], best_jobs(PADDED)), (["--jobs", "3"], 3):
-        err = codemod("rename old", ".", "--plan", *args, model=Timed()).err
+        err = codemod("rename old", ".", "--plan", *args, model=SupportsCosts()).err
         assert f" to write, {chosen} at once, 1 min\n" in err
 
 
 def test_the_time_and_the_speed_up_are_told(repo: Path, codemod):
-    err = codemod("rename old", ".", model=Timed()).err
+    err = codemod("rename old", ".", model=SupportsCosts()).err
     assert " at once, 1 min\n" in err
     assert " times plain decoding\n" in err

@@ -11,8 +11,8 @@ import pytest
 from tests.redraft.engine.tiny import write_recurrent, write_transformer
 
 from redraft.engine import Engine
-from redraft.engine.calibration import CostBook
-from redraft.engine.llama import Context, ModelFile
+from redraft.engine.calibration import CalibrationStore
+from redraft.engine.llama import Context, LlamaModel
 
 Open = Callable[..., Engine]
 
@@ -32,8 +32,8 @@ def recurrent_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def tiny_file(tiny_path: Path) -> Iterator[ModelFile]:
-    file = ModelFile(tiny_path)
+def tiny_file(tiny_path: Path) -> Iterator[LlamaModel]:
+    file = LlamaModel(tiny_path)
     yield file
     file.close()
 
@@ -50,7 +50,7 @@ def open_engine(cost_folder: Path) -> Iterator[Open]:
 
     def opened(path: Path, **options) -> Engine:
         engine = Engine.open(path, n_threads=2, **options)
-        engine._costs = CostBook(cost_folder, path, n_threads=2)
+        engine._costs = CalibrationStore(cost_folder, path, n_threads=2)
         engines.append(engine)
         return engine
 
@@ -66,11 +66,15 @@ def tiny(open_engine: Open, tiny_path: Path) -> Engine:
 
 
 @pytest.fixture
-def make_context(tiny_file: ModelFile) -> Iterator[Callable[..., Context]]:
+def make_context(tiny_file: LlamaModel) -> Iterator[Callable[..., Context]]:
     contexts: list[Context] = []
 
-    def make(file: ModelFile = tiny_file, *, n_ctx: int = 512, fused: bool = True) -> Context:
-        made = Context(file, n_ctx=n_ctx, n_batch=128, n_seq=8, n_threads=2, fused=fused)
+    def make(
+        file: LlamaModel = tiny_file, *, n_ctx: int = 512, flash_attention: bool = True
+    ) -> Context:
+        made = Context(
+            file, n_ctx=n_ctx, n_batch=128, n_seq=8, n_threads=2, flash_attention=flash_attention
+        )
         contexts.append(made)
         return contexts[-1]
 

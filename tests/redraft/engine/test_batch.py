@@ -33,7 +33,7 @@ MIXED = [
 def decode_many(
     engine: Engine,
     asked: list[Prompt],
-    n_together: int,
+    n_parallel: int,
     *,
     max_tokens: int = 40,
     cancelled=lambda: False,
@@ -42,7 +42,7 @@ def decode_many(
     requests = [(one, max_tokens) for one in asked]
     decoding = DecodeOptions(**{"exactness": "invariant"} | options)
     ended = list(
-        engine.complete_many(requests, decoding, n_together=n_together, cancelled=cancelled)
+        engine.complete_many(requests, decoding, n_parallel=n_parallel, cancelled=cancelled)
     )
     assert sorted(i for i, _ in ended) == list(range(len(asked)))
     return [one for _, one in sorted(ended, key=lambda pair: pair[0])]
@@ -52,7 +52,7 @@ def n_prefilled(done: list[Completion]) -> int:
     return sum(one.stats.prompt_tokens - one.stats.reused_tokens for one in done)
 
 
-@pytest.mark.parametrize("n_together", [2, 3, 7])
+@pytest.mark.parametrize("n_parallel", [2, 3, 7])
 @pytest.mark.parametrize(
     "options",
     [
@@ -61,18 +61,18 @@ def n_prefilled(done: list[Completion]) -> int:
     ],
     ids=str,
 )
-def test_each_text_is_what_it_is_alone(options, n_together: int, tiny: Engine):
-    done = decode_many(tiny, MIXED, n_together, **options)
+def test_each_text_is_what_it_is_alone(options, n_parallel: int, tiny: Engine):
+    done = decode_many(tiny, MIXED, n_parallel, **options)
     for asked, one in zip(MIXED, done, strict=True):
         alone = decode(tiny, asked, exactness="invariant", **options)
         assert (one.text, one.finish) == (alone.text, alone.finish)
         assert one.stats.output_tokens == alone.stats.output_tokens
 
 
-@pytest.mark.parametrize("n_together", [2, 4])
-def test_a_file_is_prefilled_once_however_often_the_context_is_full(n_together: int, tiny: Engine):
+@pytest.mark.parametrize("n_parallel", [2, 4])
+def test_a_file_is_prefilled_once_however_often_the_context_is_full(n_parallel: int, tiny: Engine):
     asked = [prompt(LONG, f"{i}: ", source=LONG[30 * i : 30 * i + 60]) for i in range(20)]
-    done = decode_many(tiny, asked, n_together, max_tokens=60)
+    done = decode_many(tiny, asked, n_parallel, max_tokens=60)
     n_file = tiny.count_tokens(LONG)
     n_own = sum(tiny.count_tokens(one.request[0].text) for one in asked)
     assert n_prefilled(done) == n_file + n_own

@@ -9,26 +9,30 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from redraft.engine.calibration import CostBook, Measurement, depth_bucket, measure
+from redraft.engine.calibration import CalibrationStore, Measurement, depth_bucket, measure
 from redraft.engine.drafters import class_curve, class_rows
 from redraft.engine.llama import Context
 
 
 def measured(depth: int = 500) -> Measurement:
     return Measurement(
-        depth=depth, fused=False, rows=(1, 2, 4), seconds=(1.0, 1.5, 2.0), classes=(0, 1, 1)
+        depth=depth,
+        flash_attention=False,
+        rows=(1, 2, 4),
+        seconds=(1.0, 1.5, 2.0),
+        classes=(0, 1, 1),
     )
 
 
-def book(folder: Path, model: Path, *, n_threads: int = 2) -> CostBook:
-    return CostBook(folder, model, n_threads=n_threads)
+def book(folder: Path, model: Path, *, n_threads: int = 2) -> CalibrationStore:
+    return CalibrationStore(folder, model, n_threads=n_threads)
 
 
 class Clocked:
     """A context whose passes take 0.9 s and 0.1 s a row, but the first of `hiccup_at` rows more."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, hiccup_at: int) -> None:
-        self.fused = True
+        self.flash_attention = True
         self._now = 0.0
         self._hiccups = [hiccup_at]
         monkeypatch.setattr("redraft.engine.calibration.time.perf_counter", lambda: self._now)
@@ -99,52 +103,63 @@ def test_depths_that_share_a_measurement(depth: int, bucket: int):
 class TestCostBook:
     def test_what_is_put_is_there_for_the_next_process(self, tmp_path: Path, tiny_path: Path):
         one = book(tmp_path / "new", tiny_path)
-        assert one.get(10, fused=False) is None
+        assert one.get(10, flash_attention=False) is None
         one.put(measured(500))
         one.put(measured(3000))
         other = book(tmp_path / "new", tiny_path)
-        assert other.get(10, fused=False) == measured(500)
-        assert other.get(4000, fused=False) == measured(3000)
-        assert other.get(5000, fused=False) is None
+        assert other.get(10, flash_attention=False) == measured(500)
+        assert other.get(4000, flash_attention=False) == measured(3000)
+        assert other.get(5000, flash_attention=False) is None
 
     def test_between_two_depths_costs_are_interpolated(self, tmp_path: Path, tiny_path: Path):
         one = book(tmp_path, tiny_path)
         one.put(measured(1000))
-        deep = Measurement(depth=3000, fused=False, rows=(1, 2), seconds=(2.0, 4.5), classes=(0, 1))
-        one.put(deep)
-        assert one.get(1500, fused=False) == Measurement(
-            depth=1500, fused=False, rows=(1, 2), seconds=(1.25, 2.25), classes=(0, 1)
+        deep = Measurement(
+            depth=3000, flash_attention=False, rows=(1, 2), seconds=(2.0, 4.5), classes=(0, 1)
         )
-        assert one.get(3000, fused=False) == deep
+        one.put(deep)
+        assert one.get(1500, flash_attention=False) == Measurement(
+            depth=1500, flash_attention=False, rows=(1, 2), seconds=(1.25, 2.25), classes=(0, 1)
+        )
+        assert one.get(3000, flash_attention=False) == deep
 
     def test_what_was_broken_off_serves_this_process_only(self, tmp_path: Path, tiny_path: Path):
         one = book(tmp_path, tiny_path)
-        one.note(Measurement(depth=500, fused=False, rows=(1,), seconds=(1.0,), classes=(0,)))
-        assert one.begun(10, fused=False) is None, "one time makes no curve"
+        one.note(
+            Measurement(depth=500, flash_attention=False, rows=(1,), seconds=(1.0,), classes=(0,))
+        )
+        assert one.begun(10, flash_attention=False) is None, "one time makes no curve"
         one.note(measured(500))
-        assert (one.get(10, fused=False), one.begun(10, fused=False)) == (None, measured(500))
-        assert book(tmp_path, tiny_path).begun(10, fused=False) is None
+        assert (one.get(10, flash_attention=False), one.begun(10, flash_attention=False)) == (
+            None,
+            measured(500),
+        )
+        assert book(tmp_path, tiny_path).begun(10, flash_attention=False) is None
 
     def test_each_kind_of_attention_has_costs_of_its_own(self, tmp_path: Path, tiny_path: Path):
         one = book(tmp_path, tiny_path)
-        fused = replace(measured(), fused=True)
-        one.put(fused)
-        assert one.get(10, fused=False) is None
+        flash_attention = replace(measured(), flash_attention=True)
+        one.put(flash_attention)
+        assert one.get(10, flash_attention=False) is None
         one.put(measured())
-        assert one.get(10, fused=True) == one.first(10, fused=True) == fused
-        assert book(tmp_path, tiny_path).get(10, fused=False) == measured()
+        assert (
+            one.get(10, flash_attention=True)
+            == one.first(10, flash_attention=True)
+            == flash_attention
+        )
+        assert book(tmp_path, tiny_path).get(10, flash_attention=False) == measured()
 
     def test_another_number_of_threads_is_another_book(self, tmp_path: Path, tiny_path: Path):
         book(tmp_path, tiny_path).put(measured())
-        assert book(tmp_path, tiny_path, n_threads=3).get(10, fused=False) is None
+        assert book(tmp_path, tiny_path, n_threads=3).get(10, flash_attention=False) is None
 
     def test_another_model_is_another_book(
         self, tmp_path: Path, tiny_path: Path, recurrent_path: Path
     ):
         book(tmp_path, tiny_path).put(measured())
-        assert book(tmp_path, recurrent_path).get(10, fused=False) is None
+        assert book(tmp_path, recurrent_path).get(10, flash_attention=False) is None
 
-    def damage(self, tmp_path: Path, tiny_path: Path, content: bytes) -> CostBook:
+    def damage(self, tmp_path: Path, tiny_path: Path, content: bytes) -> CalibrationStore:
         book(tmp_path, tiny_path).put(measured())
         [path] = tmp_path.iterdir()
         path.write_bytes(content)
@@ -164,9 +179,9 @@ class TestCostBook:
     )
     def test_a_damaged_file_is_measured_anew(self, content, tmp_path: Path, tiny_path: Path):
         again = self.damage(tmp_path, tiny_path, content)
-        assert again.get(10, fused=False) is None
+        assert again.get(10, flash_attention=False) is None
         again.put(measured())
-        assert book(tmp_path, tiny_path).get(10, fused=False) == measured()
+        assert book(tmp_path, tiny_path).get(10, flash_attention=False) == measured()
 
     @pytest.mark.parametrize(
         "change",
@@ -184,19 +199,19 @@ class TestCostBook:
     def test_so_is_one_that_makes_no_sense(self, change, tmp_path: Path, tiny_path: Path):
         good = asdict(measured(5))
         content = json.dumps([{**good, **change}]).encode()
-        assert self.damage(tmp_path, tiny_path, content).get(10, fused=False) is None
+        assert self.damage(tmp_path, tiny_path, content).get(10, flash_attention=False) is None
 
     def test_a_folder_that_cannot_be_written_costs_only_time(self, tmp_path: Path, tiny_path: Path):
         (tmp_path / "costs").write_text("a file where the folder should be")
         one = book(tmp_path / "costs", tiny_path)
         one.put(measured())
-        assert one.get(10, fused=False) == measured()
-        assert book(tmp_path / "costs", tiny_path).get(10, fused=False) is None
+        assert one.get(10, flash_attention=False) == measured()
+        assert book(tmp_path / "costs", tiny_path).get(10, flash_attention=False) is None
 
 
 def with_classes(*triples: tuple[int, float, int]) -> Measurement:
     rows, seconds, classes = zip(*triples, strict=True)
-    return Measurement(depth=0, fused=False, rows=rows, seconds=seconds, classes=classes)
+    return Measurement(depth=0, flash_attention=False, rows=rows, seconds=seconds, classes=classes)
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ import pytest
 from tests.redraft.engine.prompts import decode, prompt
 
 from redraft.engine import Engine
-from redraft.engine.disk_cache import MIN_TOKENS, DiskStore
-from redraft.engine.state_cache import StateStore
+from redraft.engine.disk_cache import MIN_TOKENS, DiskCache
+from redraft.engine.state_cache import StateCache
 
 TOKENS, ENDS, ROW_COUNTS = tuple(range(100)), (64, 100), (8, 32)
 CELLS = bytes(range(256)) * 8
@@ -36,8 +36,8 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "cache" / "states"
 
 
-def store(folder: Path, model: Path, *, n_threads: int = 2, n_states: int = 9) -> DiskStore:
-    return DiskStore(
+def store(folder: Path, model: Path, *, n_threads: int = 2, n_states: int = 9) -> DiskCache:
+    return DiskCache(
         folder, model, n_threads=n_threads, budget=n_states * SIZE + SIZE // 2, min_tokens=100
     )
 
@@ -115,10 +115,10 @@ class TestBudget:
             before = path.stat().st_mtime_ns - 10**9
             os.utime(path, ns=(before, before))
 
-    def kept(self, disk: DiskStore) -> list[int]:
+    def kept(self, disk: DiskCache) -> list[int]:
         return [n for n in range(9) if disk.get((n, *TOKENS), ENDS, ()) is not None]
 
-    def put(self, disk: DiskStore, folder: Path, *numbers: int) -> None:
+    def put(self, disk: DiskCache, folder: Path, *numbers: int) -> None:
         for n in numbers:
             disk.put((n, *TOKENS), ENDS, (), CELLS)
             self.age(folder)
@@ -203,7 +203,7 @@ class TestEngine:
     def test_a_file_put_aside_is_on_disk_too(self, opened, tiny: Engine):
         engine = opened()
         decode(engine, prompt(LARGE, "First: "))
-        engine._room.text._store = StateStore(0)
+        engine._room.text._store = StateCache(0)
         decode(engine, prompt(OTHER))
         self.expect_right(engine, tiny, n_reused=tiny.count_tokens(LARGE))
 
@@ -234,7 +234,7 @@ class TestEngine:
         assert decode(third, self.ASKED).stats.reused_tokens == tiny.count_tokens(LARGE)
 
     def test_cells_that_llama_refuses_cost_only_time(self, opened, tiny: Engine, monkeypatch):
-        monkeypatch.setattr(DiskStore, "get", lambda *_: b"no cells")
+        monkeypatch.setattr(DiskCache, "get", lambda *_: b"no cells")
         self.expect_right(opened(), tiny, n_reused=0)
 
     def test_a_folder_that_cannot_be_made_costs_only_time(self, opened, tiny, folder: Path):

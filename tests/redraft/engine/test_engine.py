@@ -13,8 +13,8 @@ from tests.redraft.engine.tiny import CHAT_END
 
 from redraft.engine import Engine, calibration
 from redraft.engine import request as request_module
-from redraft.engine.calibration import CostBook, Measurement
-from redraft.engine.state_cache import StateStore
+from redraft.engine.calibration import CalibrationStore, Measurement
+from redraft.engine.state_cache import StateCache
 from redraft.errors import EngineError, ModelError
 from redraft.records import DecodeOptions, Piece, Progress, Prompt
 
@@ -136,7 +136,7 @@ class TestReuse:
     def test_files_of_the_past_stay_within_the_budget(self, tiny: Engine):
         decode(tiny, prompt(LONG))
         n_bytes = len(tiny._room.text.context.save(0))
-        store = tiny._room.text._store = StateStore(2 * n_bytes)
+        store = tiny._room.text._store = StateCache(2 * n_bytes)
         for i in range(5):
             decode(tiny, prompt(f"{i} {LONG}"))
             assert store.size <= 2 * n_bytes
@@ -334,7 +334,7 @@ class TestPrompts:
 
     def test_a_small_context_is_calibrated_too(self, open_engine, tiny_path: Path, tmp_path: Path):
         engine = open_engine(tiny_path, n_ctx=300)
-        engine._costs = CostBook(tmp_path, tiny_path, n_threads=2)
+        engine._costs = CalibrationStore(tmp_path, tiny_path, n_threads=2)
         done = decode(engine, prompt("ab"), exactness="invariant")
         same = decode(open_engine(tiny_path), prompt("ab"), exactness="invariant")
         assert done.text == same.text
@@ -360,12 +360,12 @@ class TestCalibration:
                 found.append(one)
                 yield one
 
-        monkeypatch.setattr(tiny, "_costs", CostBook(tmp_path, tiny_path, n_threads=2))
+        monkeypatch.setattr(tiny, "_costs", CalibrationStore(tmp_path, tiny_path, n_threads=2))
         monkeypatch.setattr("redraft.engine.engine.measure", measure)
         return found
 
     def kept(self, engine: Engine, like: Measurement) -> Measurement | None:
-        return engine._costs.get(like.depth, fused=like.fused)
+        return engine._costs.get(like.depth, flash_attention=like.flash_attention)
 
     def test_a_warmed_file_is_measured_before_the_request_comes(self, tiny: Engine, passes):
         tiny.warm(self.ASKED.file)
@@ -445,7 +445,9 @@ class TestLife:
         engine = open_engine(tiny_path)
         found = engine.measure(3000)
         assert found.depth == 3000
-        assert open_engine(tiny_path)._costs.get(3000, fused=found.fused) == found
+        assert (
+            open_engine(tiny_path)._costs.get(3000, flash_attention=found.flash_attention) == found
+        )
 
 
 class TestRunningState:

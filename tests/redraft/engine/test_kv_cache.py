@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 
-from redraft.engine.kv_cache import CachedText, chunk_ends
-from redraft.engine.llama import Context, ModelFile
-from redraft.engine.state_cache import StateStore
+from redraft.engine.kv_cache import KVCache, chunk_ends
+from redraft.engine.llama import Context, LlamaModel
+from redraft.engine.state_cache import StateCache
 from redraft.errors import EngineError
 from redraft_lookup.draft import EMPTY, ROOT, Draft
 
@@ -47,23 +47,23 @@ def test_prefill_passes_cover_all_and_do_not_depend_on_later_parts(seed: int):
     assert ends[: len(chunk_ends(lengths[:-1], 128))] == chunk_ends(lengths[:-1], 128)
 
 
-def filled(context: Context, *parts: Sequence[int], row_counts=(), budget=0) -> CachedText:
-    text = CachedText(context, chunk=32, store=StateStore(budget))
+def filled(context: Context, *parts: Sequence[int], row_counts=(), budget=0) -> KVCache:
+    text = KVCache(context, chunk=32, store=StateCache(budget))
     text.row_counts = row_counts
     prefill(text, *parts)
     return text
 
 
-def prefill(text: CachedText, *parts: Sequence[int]) -> list[int]:
+def prefill(text: KVCache, *parts: Sequence[int]) -> list[int]:
     return list(text.prefill(parts))
 
 
-def step(text: CachedText, token: int, draft: Draft = EMPTY, rows: Sequence[int] = (0,)) -> None:
+def step(text: KVCache, token: int, draft: Draft = EMPTY, rows: Sequence[int] = (0,)) -> None:
     text.forward(token, draft)
     text.commit(rows)
 
 
-def probed(text: CachedText) -> np.ndarray:
+def probed(text: KVCache) -> np.ndarray:
     """The logits of a fixed pass behind the text, which is left as it was."""
     logits = text.forward(101, Draft.chain([102, 40, 120, 41], "guess")).copy()
     text.commit(())
@@ -71,7 +71,7 @@ def probed(text: CachedText) -> np.ndarray:
 
 
 def expect_like_fresh(
-    text: CachedText, parts: Sequence[Sequence[int]], committed: Sequence[int], context: Context
+    text: KVCache, parts: Sequence[Sequence[int]], committed: Sequence[int], context: Context
 ) -> None:
     """`text` goes on as one does that was prefilled with `parts` and decoded plainly."""
     fresh = filled(context, *parts, row_counts=text.row_counts)
@@ -141,7 +141,7 @@ def test_such_comparisons_can_fail(make_context: MakeContext):
 
 
 def test_the_real_small_model_too(small_model_path, make_context: MakeContext):
-    file = ModelFile(small_model_path)
+    file = LlamaModel(small_model_path)
     chance = random.Random(1)
     ids = file.tokenize("def area(width, height):\n    return width * height\n" * 3)
     text = filled(make_context(file), ids, [], row_counts=ROW_COUNTS)
@@ -266,7 +266,7 @@ class TestSwap:
 
 
 class TestFailure:
-    def fill(self, context: Context) -> CachedText:
+    def fill(self, context: Context) -> KVCache:
         return filled(context, [i % N_TOKENS for i in range(context.n_ctx - 5)], [1])
 
     @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from tests.redraft.engine.tiny import CHAT_END
 
 from redraft.engine import llama
-from redraft.engine.llama import Context, ModelFile, backend, versions
+from redraft.engine.llama import Context, LlamaModel, backend, versions
 from redraft.errors import EngineError, ModelError
 
 
@@ -44,7 +44,7 @@ class TestDamage:
         path = tmp_path / "model.gguf"
         make(path, tiny_path.read_bytes())
         with pytest.raises(ModelError, match=r"(?s)cannot load .*model\.gguf.*fetch it again"):
-            ModelFile(path)
+            LlamaModel(path)
 
     def test_a_name_that_is_no_utf_8_loads(self, tmp_path: Path, tiny_path: Path):
         path = os.fsencode(tmp_path) + b"/\xff.gguf"
@@ -52,11 +52,11 @@ class TestDamage:
             Path(os.fsdecode(path)).write_bytes(tiny_path.read_bytes())
         except OSError:
             pytest.skip("this file system has no such names")
-        ModelFile(Path(os.fsdecode(path))).close()
+        LlamaModel(Path(os.fsdecode(path))).close()
 
 
 def test_closing_twice_is_harmless_and_frees_the_pieces(tiny_path: Path):
-    file = ModelFile(tiny_path)
+    file = LlamaModel(tiny_path)
     file.piece(65)
     file.close()
     file.close()
@@ -67,13 +67,13 @@ def test_closing_twice_is_harmless_and_frees_the_pieces(tiny_path: Path):
 
 
 class TestTokens:
-    def test_pieces_are_the_text(self, tiny_file: ModelFile):
+    def test_pieces_are_the_text(self, tiny_file: LlamaModel):
         text = "def f(x): → 😀\r\n\treturn x\n"
         ids = tiny_file.tokenize(text)
         assert b"".join(map(tiny_file.piece, ids)).decode() == text
         assert len(ids) < len(text.encode()), "merges are used"
 
-    def test_special_tokens_in_a_text_are_text(self, tiny_file: ModelFile):
+    def test_special_tokens_in_a_text_are_text(self, tiny_file: LlamaModel):
         text = f"print('{CHAT_END}')"
         assert not set(tiny_file.tokenize(text)) & tiny_file.control_ids
         [end] = tiny_file.tokenize(CHAT_END, control=True)
@@ -82,7 +82,7 @@ class TestTokens:
         assert tiny_file.piece(end).decode() == CHAT_END
 
     def test_the_real_model_too(self, small_model_path: Path):
-        file = ModelFile(small_model_path)
+        file = LlamaModel(small_model_path)
         plain = file.tokenize("a<|im_end|>b<|im_start|>")
         assert not set(plain) & (file.control_ids | file.end_ids)
         assert b"".join(map(file.piece, plain)) == b"a<|im_end|>b<|im_start|>"
@@ -90,7 +90,7 @@ class TestTokens:
         assert file.can_roll_back
         file.close()
 
-    def test_no_text_is_no_tokens(self, tiny_file: ModelFile):
+    def test_no_text_is_no_tokens(self, tiny_file: LlamaModel):
         assert tiny_file.tokenize("") == []
 
 
@@ -104,10 +104,10 @@ class TestContext:
                 context.run([1] * n, list(range(n)), [(0,)] * n, n_outputs=0)
         assert context.n_past() == 0
 
-    def test_a_context_that_memory_cannot_hold(self, tiny_file: ModelFile, monkeypatch):
+    def test_a_context_that_memory_cannot_hold(self, tiny_file: LlamaModel, monkeypatch):
         monkeypatch.setattr(llama.llama, "llama_init_from_model", lambda *_: None)
         with pytest.raises(EngineError, match=r"cannot make a context of .*set a smaller n_ctx"):
-            Context(tiny_file, n_ctx=2**20, n_batch=8, n_seq=1, n_threads=1, fused=True)
+            Context(tiny_file, n_ctx=2**20, n_batch=8, n_seq=1, n_threads=1, flash_attention=True)
 
     def test_logits_are_of_the_first_rows(self, make_context: Callable[..., Context]):
         context = make_context()
@@ -133,6 +133,6 @@ class TestContext:
         assert not context.load(0, cells[: len(cells) // 2])
 
 
-def test_half_a_surrogate_pair_is_named(tiny_file: ModelFile):
+def test_half_a_surrogate_pair_is_named(tiny_file: LlamaModel):
     with pytest.raises(EngineError, match=r"half of a surrogate pair.*\\ud83d"):
         tiny_file.tokenize("smile \ud83d")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from redraft.engine.state_cache import SavedState, StateStore, reusable
+from redraft.engine.state_cache import SavedState, StateCache, reusable
 
 
 def state(*tokens: int, n_bytes: int = 10, chunk: int = 2) -> SavedState:
@@ -33,7 +33,7 @@ def test_reusable(wanted, ends, have, have_ends, expected: int):
 
 
 def test_the_best_state_is_taken_out():
-    store = StateStore(100)
+    store = StateCache(100)
     store.put(state(1, 2, 3, 4))
     store.put(state(1, 2, 9, 9))
     best = store.take_best([1, 2, 3, 4, 5], [2, 4, 5], above=0)
@@ -50,14 +50,14 @@ def test_the_best_state_is_taken_out():
     ],
 )
 def test_a_state_that_brings_nothing_stays(wanted: list[int], above: int):
-    store = StateStore(100)
+    store = StateCache(100)
     store.put(state(1, 2, 3, 4))
     assert store.take_best(wanted, [2, 4], above=above) is None
     assert store.size == 10
 
 
 def test_the_least_recently_put_goes_first():
-    store = StateStore(30)
+    store = StateCache(30)
     for first in (1, 2, 3, 1, 4):
         store.put(state(first, first))
     assert store.size == 30
@@ -66,7 +66,7 @@ def test_the_least_recently_put_goes_first():
 
 
 def test_a_state_beyond_the_budget_does_not_push_out_others():
-    store = StateStore(30)
+    store = StateCache(30)
     store.put(state(1, 1))
     store.put(state(2, 2, n_bytes=31))
     assert store.size == 10

@@ -41,7 +41,7 @@ class ResponseError(Exception):
         self.data = error.get("data")
 
 
-class Document:
+class OpenDocument:
     """The client's text; columns in the unit the server chose."""
 
     def __init__(self, uri: str, text: str, version: int = 1) -> None:
@@ -119,7 +119,7 @@ class Editor:
         )
         self.settings = settings
         self.env = env or {}
-        self.documents: dict[str, Document] = {}
+        self.documents: dict[str, OpenDocument] = {}
         self.received: list[dict[str, Any]] = []
         self.applied: list[dict[str, Any]] = []
         self.spans: list[list[tuple[int, int, str]]] = []
@@ -238,8 +238,8 @@ class Editor:
 
     # Documents
 
-    def open(self, uri: str, text: str, language: str = "python") -> Document:
-        document = self.documents[uri] = Document(uri, text)
+    def open(self, uri: str, text: str, language: str = "python") -> OpenDocument:
+        document = self.documents[uri] = OpenDocument(uri, text)
         self.notify(
             "textDocument/didOpen",
             {
@@ -253,23 +253,23 @@ class Editor:
         )
         return document
 
-    def change(self, document: Document, start: int, stop: int, new: str) -> None:
+    def change(self, document: OpenDocument, start: int, stop: int, new: str) -> None:
         """Type something: the server hears of it incrementally."""
         place = document.range(start, stop, self.unit)
         document.text = document.text[:start] + new + document.text[stop:]
         document.version += 1
         self._changed(document, [{"range": place, "text": new}])
 
-    def change_whole(self, document: Document, text: str) -> None:
+    def change_whole(self, document: OpenDocument, text: str) -> None:
         document.text = text
         document.version += 1
         self._changed(document, [{"text": text}])
 
-    def close(self, document: Document) -> None:
+    def close(self, document: OpenDocument) -> None:
         del self.documents[document.uri]
         self.notify("textDocument/didClose", {"textDocument": {"uri": document.uri}})
 
-    def _changed(self, document: Document, changes: list[dict[str, Any]]) -> None:
+    def _changed(self, document: OpenDocument, changes: list[dict[str, Any]]) -> None:
         named = {"uri": document.uri, "version": document.version}
         self.notify("textDocument/didChange", {"textDocument": named, "contentChanges": changes})
 
@@ -298,7 +298,7 @@ class Editor:
         )
 
     def begin_edit(
-        self, document: Document, instruction: str, **more: Any
+        self, document: OpenDocument, instruction: str, **more: Any
     ) -> tuple[int, asyncio.Future[Any]]:
         argument = {"uri": document.uri, "version": document.version, "instruction": instruction}
         return self.begin(
@@ -306,7 +306,7 @@ class Editor:
             {"command": "redraft.edit", "arguments": [{**argument, **more}]},
         )
 
-    async def edit(self, document: Document, instruction: str, **more: Any) -> Any:
+    async def edit(self, document: OpenDocument, instruction: str, **more: Any) -> Any:
         return await asyncio.wait_for(self.begin_edit(document, instruction, **more)[1], 120)
 
     async def status(self, fits: Callable[[Any], bool]) -> Any:
@@ -315,6 +315,6 @@ class Editor:
             await asyncio.sleep(0.02)
         return status
 
-    async def server_text(self, document: Document) -> str:
+    async def server_text(self, document: OpenDocument) -> str:
         """The server's copy; only the scripted server gives it away."""
         return (await self.request("test/document", {"uri": document.uri}))["text"]

@@ -13,10 +13,10 @@ from tests.redraft.lsp.editor import CAPABILITIES, Editor, ResponseError
 
 from redraft.config.actions import BUILT_IN, Action, Layer, layered
 from redraft.errors import InputError
-from redraft.lsp.code_actions import Client, offers
-from redraft.lsp.documents import Document
+from redraft.lsp.code_actions import ClientAbilities, offers
+from redraft.lsp.documents import OpenDocument
 from redraft.lsp.positions import range_of
-from redraft.lsp.server_config import Config, editor_settings
+from redraft.lsp.server_config import ServerConfig, editor_settings
 from redraft.records import Span
 
 TABLE = "p.toml: actions"
@@ -88,7 +88,7 @@ def test_files_then_the_editor_and_the_later_wins(tmp_path: Path) -> None:
         'seed = 3\n[actions.b]\ninstruction = "redraft"\n[actions.c]\ninstruction = "redraft"\n'
         "[actions.bad]\nscope = 3\n"
     )
-    config = Config({}, {})
+    config = ServerConfig({}, {})
     config.editor, _ = editor_settings({"actions": {"c": {"instruction": "editor"}}})
     actions, problems = config.actions(tmp_path / "x.py")
     found = {action.name: action.instruction for action in actions}
@@ -100,7 +100,7 @@ def test_files_then_the_editor_and_the_later_wins(tmp_path: Path) -> None:
 
 def test_a_project_that_is_not_trusted_has_no_say(tmp_path: Path) -> None:
     (tmp_path / "redraft.toml").write_text('model = "x.gguf"\n[actions.a]\ninstruction = "x"\n')
-    config = Config({}, {})
+    config = ServerConfig({}, {})
     config.is_trusted = False
     actions, _ = config.actions(tmp_path / "x.py")
     assert all(action in BUILT_IN for action in actions)
@@ -130,14 +130,14 @@ def test_settings_in_camel_case_are_the_command_lines() -> None:
 
 
 def test_flags_stand_above_the_editor_and_the_editor_above_variables(tmp_path: Path) -> None:
-    config = Config({"seed": "1"}, {"REDRAFT_SEED": "3", "REDRAFT_THREADS": "3"})
+    config = ServerConfig({"seed": "1"}, {"REDRAFT_SEED": "3", "REDRAFT_THREADS": "3"})
     config.editor, _ = editor_settings({"seed": 2, "threads": 2})
     settings = config.settings(tmp_path / "x.py")
     assert (settings.seed, settings.threads) == (1, 2)
 
 
 def test_a_wrong_setting_of_the_editor_is_named_as_the_editor_does(tmp_path: Path) -> None:
-    config = Config({}, {})
+    config = ServerConfig({}, {})
     config.editor, _ = editor_settings({"maxTokens": -1})
     with pytest.raises(InputError, match=r"redraft\.maxTokens must be"):
         config.settings(tmp_path / "x.py")
@@ -207,14 +207,14 @@ FREE = ("simplify", "own")
 def test_a_range_that_says_too_little_is_the_cursor(
     selected: str, are_cursor: tuple[str, ...], are_selection: tuple[str, ...]
 ) -> None:
-    document = Document(types.TextDocumentItem(URI, "python", 1, SHOP), "shop.py")
+    document = OpenDocument(types.TextDocumentItem(URI, "python", 1, SHOP), "shop.py")
     start = SHOP.index(selected or "amount")
     params = types.CodeActionParams(
         types.TextDocumentIdentifier(URI),
         range_of(Span(start, start + len(selected)), document.index, "utf-16"),
         types.CodeActionContext([]),
     )
-    client = Client(literals=True, tags=False, can_ask=True)
+    client = ClientAbilities(literals=True, tags=False, can_ask=True)
     found = {
         action.kind.removeprefix("refactor.rewrite.redraft."): action.command.arguments[0]["scope"]
         for action in offers(params, document, (*BUILT_IN, *OWN), client, "utf-16")

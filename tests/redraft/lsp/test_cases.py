@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 from tests.redraft.lsp.conftest import script
-from tests.redraft.lsp.editor import REAL, Document, Editor, ResponseError
+from tests.redraft.lsp.editor import REAL, Editor, OpenDocument, ResponseError
 
 URI = "file:///work/waves.py"
 
@@ -47,18 +47,20 @@ def editor(shared: Editor) -> Editor:
     return shared
 
 
-def place(editor: Editor, document: Document, part: str) -> dict:
+def place(editor: Editor, document: OpenDocument, part: str) -> dict:
     start = document.text.index(part)
     return document.range(start, start + len(part), editor.unit)
 
 
-async def edited(editor: Editor, document: Document, part: str, instruction: str, **more) -> dict:
+async def edited(
+    editor: Editor, document: OpenDocument, part: str, instruction: str, **more
+) -> dict:
     """An edit of the function that holds `part`."""
     at = place(editor, document, part)
     return await editor.edit(document, instruction, range=at, scope="function", **more)
 
 
-async def refused(editor: Editor, document: Document, part: str, instruction: str) -> str:
+async def refused(editor: Editor, document: OpenDocument, part: str, instruction: str) -> str:
     """The message of an edit that must be refused and leave everything as it is."""
     before = document.text
     with pytest.raises(ResponseError) as caught:

@@ -13,7 +13,7 @@ from tests.redraft.lsp.editor import ROOT
 from redraft.config.actions import BUILT_IN
 from redraft.lsp import contract, responses
 from redraft.lsp.params import EditParams
-from redraft.lsp.server_config import Editor
+from redraft.lsp.server_config import EditorSettings
 from redraft.postprocess.reply import interpret
 from redraft.records import (
     Completion,
@@ -38,7 +38,7 @@ def camel(name: str) -> str:
     "name",
     [
         *(action.name for action in BUILT_IN),
-        *(camel(field.name) for field in fields(Editor) if field.name != "decoding"),
+        *(camel(field.name) for field in fields(EditorSettings) if field.name != "decoding"),
     ],
 )
 def test_actions_and_settings_are_documented(name: str) -> None:
@@ -48,7 +48,7 @@ def test_actions_and_settings_are_documented(name: str) -> None:
 def test_the_shapes_of_the_wire_are_those_of_the_records() -> None:
     arguments = {field.name for field in fields(EditParams)}
     assert contract.EditArgument.__optional_keys__ == arguments | {"position"}
-    assert contract.Stats.__required_keys__ == responses.stats_of(Stats()).keys()
+    assert contract.EditStats.__required_keys__ == responses.stats_of(Stats()).keys()
     assert {*get_args(Reason)} - {"cancelled", "stale"} == {*get_args(contract.Reason)}
     phases = get_args(get_type_hints(Progress)["phase"])
     assert {"waiting", *phases} == {*get_args(contract.Phase)}

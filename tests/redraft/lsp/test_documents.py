@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from lsprotocol import types
-from tests.redraft.lsp.editor import Document
+from tests.redraft.lsp.editor import OpenDocument
 
 from redraft.lsp.documents import Documents, path_of
 
@@ -18,7 +18,7 @@ def opened(text: str, uri: str = "file:///w/a.py", language: str = "python"):
     return documents.open(types.TextDocumentItem(uri, language, 1, text))
 
 
-def event(document: Document, start: int, stop: int, new: str, unit: str):
+def event(document: OpenDocument, start: int, stop: int, new: str, unit: str):
     place = document.range(start, stop, unit)
     ends = (types.Position(**place[end]) for end in ("start", "end"))
     return types.TextDocumentContentChangePartial(range=types.Range(*ends), text=new)
@@ -32,7 +32,7 @@ def between_cr_and_lf(text: str, offset: int) -> bool:
 @pytest.mark.parametrize("seed", range(40))
 def test_copies_are_equal_after_every_change(unit: str, seed: int) -> None:
     rng = random.Random(seed)
-    client = Document("file:///w/a.py", "".join(rng.choices(PIECES, k=20)))
+    client = OpenDocument("file:///w/a.py", "".join(rng.choices(PIECES, k=20)))
     server = opened(client.text)
     for version in range(2, 30):
         changes = []

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.redraft.lsp.conftest import SHOP, script
-from tests.redraft.lsp.editor import CAPABILITIES, Document, Editor, ResponseError
+from tests.redraft.lsp.editor import CAPABILITIES, Editor, OpenDocument, ResponseError
 
 URI = "file:///work/shop.py"
 RENAME = script(sub=["amount", "sum_"])
@@ -17,7 +17,7 @@ SLOW = script(sub=["amount", "sum_"], prefill_s=0.3, token_s=0.005)
 pytestmark = pytest.mark.asyncio
 
 
-def at(editor: Editor, document: Document, part: str) -> dict[str, int]:
+def at(editor: Editor, document: OpenDocument, part: str) -> dict[str, int]:
     return document.position(document.text.index(part), editor.unit)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from redraft.config.settings import Settings
 from redraft.errors import EngineError, ModelError
-from redraft.lsp.model_worker import Worker
+from redraft.lsp.model_worker import ModelWorker
 
 HERE = Settings(model="a")
 OTHER = Settings(model="b")
@@ -38,13 +38,13 @@ def opened() -> Opened:
 
 
 @pytest.fixture
-def worker(opened: Opened) -> Iterator[Worker]:
-    worker = Worker(opened)
+def worker(opened: Opened) -> Iterator[ModelWorker]:
+    worker = ModelWorker(opened)
     yield worker
     worker.stop()
 
 
-def test_one_thread_loads_uses_and_frees_the_model(worker: Worker, opened: Opened) -> None:
+def test_one_thread_loads_uses_and_frees_the_model(worker: ModelWorker, opened: Opened) -> None:
     used = [
         worker.request(HERE, lambda model, _: threading.get_ident()).future.result(5)
         for _ in range(3)
@@ -55,7 +55,7 @@ def test_one_thread_loads_uses_and_frees_the_model(worker: Worker, opened: Opene
     assert threading.get_ident() not in opened.threads
 
 
-def test_other_settings_load_another_model(worker: Worker, opened: Opened) -> None:
+def test_other_settings_load_another_model(worker: ModelWorker, opened: Opened) -> None:
     for settings in (HERE, OTHER, OTHER):
         worker.request(settings, lambda model, _: model).future.result(5)
     assert opened.log == ["+a", "-a", "+b"]
@@ -73,14 +73,14 @@ def test_other_settings_load_another_model(worker: Worker, opened: Opened) -> No
     ids=str,
 )
 def test_the_model_is_opened_again_where_it_would_be_another(
-    change: dict[str, Any], log: list[str], worker: Worker, opened: Opened
+    change: dict[str, Any], log: list[str], worker: ModelWorker, opened: Opened
 ) -> None:
     for settings in (HERE, replace(HERE, **change)):
         worker.request(settings, lambda model, _: model).future.result(5)
     assert opened.log == log
 
 
-def test_background_work_gives_way_to_a_request(worker: Worker) -> None:
+def test_background_work_gives_way_to_a_request(worker: ModelWorker) -> None:
     started = threading.Event()
     order: list[str] = []
 
@@ -97,7 +97,7 @@ def test_background_work_gives_way_to_a_request(worker: Worker) -> None:
     assert order == ["background", "request"]
 
 
-def test_requests_come_before_background_work_that_waits(worker: Worker) -> None:
+def test_requests_come_before_background_work_that_waits(worker: ModelWorker) -> None:
     gate = threading.Event()
     order: list[int] = []
     worker.request(HERE, lambda *_: gate.wait(5))
@@ -108,7 +108,7 @@ def test_requests_come_before_background_work_that_waits(worker: Worker) -> None
     assert order == [1, 2]
 
 
-def test_a_cancelled_job_that_waits_never_runs(worker: Worker) -> None:
+def test_a_cancelled_job_that_waits_never_runs(worker: ModelWorker) -> None:
     gate = threading.Event()
     ran: list[int] = []
     worker.request(HERE, lambda *_: gate.wait(5))
@@ -120,7 +120,7 @@ def test_a_cancelled_job_that_waits_never_runs(worker: Worker) -> None:
     assert not ran
 
 
-def test_what_goes_wrong_is_told_and_the_thread_lives_on(worker: Worker) -> None:
+def test_what_goes_wrong_is_told_and_the_thread_lives_on(worker: ModelWorker) -> None:
     with pytest.raises(ModelError):
         worker.request(Settings(model="missing"), lambda *_: None).future.result(5)
     assert worker.state == "unloaded"
@@ -129,7 +129,7 @@ def test_what_goes_wrong_is_told_and_the_thread_lives_on(worker: Worker) -> None
     assert worker.request(HERE, lambda model, _: model).future.result(5) == "a"
 
 
-def test_the_model_is_freed_after_idle_time(worker: Worker, opened: Opened) -> None:
+def test_the_model_is_freed_after_idle_time(worker: ModelWorker, opened: Opened) -> None:
     worker.idle_s = 0.01
     worker.request(HERE, lambda *_: None).future.result(5)
     while worker.state != "unloaded":
@@ -137,7 +137,7 @@ def test_the_model_is_freed_after_idle_time(worker: Worker, opened: Opened) -> N
     assert opened.log == ["+a", "-a"]
 
 
-def test_stopping_ends_what_runs_and_frees_the_model(worker: Worker, opened: Opened) -> None:
+def test_stopping_ends_what_runs_and_frees_the_model(worker: ModelWorker, opened: Opened) -> None:
     started = threading.Event()
 
     def work(_: object, cancelled: Callable[[], bool]) -> None:

@@ -6,14 +6,14 @@ import random
 import psutil
 import pytest
 from tests.redraft.lsp.conftest import SHOP, script
-from tests.redraft.lsp.editor import Document, Editor, ResponseError
+from tests.redraft.lsp.editor import Editor, OpenDocument, ResponseError
 
 pytestmark = pytest.mark.asyncio
 
 PIECES = ["x", "\n", "\r\n", "\u2028", "\x0c", "λ", "\U0001f30a", "# price\n", "\r", ""]
 
 
-def type_something(editor: Editor, document: Document, rng: random.Random) -> None:
+def type_something(editor: Editor, document: OpenDocument, rng: random.Random) -> None:
     """A change above the class, so that the method below can still be edited."""
     limit = document.text.index("\nclass Cart")
     start = rng.randrange(limit)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from redraft.lsp.status import Announcer
+from redraft.lsp.status import StatusNotifier
 
 
 class Told:
@@ -14,7 +14,7 @@ class Told:
         self.state = "unloaded"
         self.edits: list[str] = []
         self.sent: list[Any] = []
-        self.announcer = Announcer(self.look, self.sent.append)
+        self.announcer = StatusNotifier(self.look, self.sent.append)
 
     def look(self) -> Any:
         edits = [{"id": name, "done": len(self.sent)} for name in self.edits]

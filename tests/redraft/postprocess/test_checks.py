@@ -1,6 +1,6 @@
 import pytest
 
-from redraft.postprocess.checks import is_python, objection
+from redraft.postprocess.checks import first_violation, is_python
 from redraft.records import EditRequest, Span
 
 BODY = "def f():\n" + "".join(f"    step({i})\n" for i in range(9))
@@ -30,21 +30,21 @@ def request(instruction, *, text=BODY, language="python"):
     ],
 )
 def test_an_edit_that_loses_or_breaks_code_is_objected_to(instruction, new, reason):
-    found = objection(request(instruction), new)
+    found = first_violation(request(instruction), new)
     assert (found and found[0]) == reason
 
 
 def test_a_short_target_may_become_shorter():
     short = "def f():\n    a = 1\n    return a\n"
-    assert objection(request("Tidy up", text=short), "f = 1\n") is None
+    assert first_violation(request("Tidy up", text=short), "f = 1\n") is None
 
 
 def test_a_file_that_did_not_parse_may_stay_so():
-    assert objection(request("Tidy up", text="def f(:\n  x\n"), "def f(:\n  y\n") is None
+    assert first_violation(request("Tidy up", text="def f(:\n  x\n"), "def f(:\n  y\n") is None
 
 
 def test_without_a_grammar_nothing_is_parsed():
-    assert objection(request("Tidy up", language=None), BODY + "(") is None
+    assert first_violation(request("Tidy up", language=None), BODY + "(") is None
 
 
 @pytest.mark.parametrize(

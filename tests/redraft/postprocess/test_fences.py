@@ -1,7 +1,7 @@
 import pytest
 from tests.redraft.requests import whole_file
 
-from redraft.postprocess.fences import unwrap
+from redraft.postprocess.fences import strip_fences
 
 CODE = "def f():\n    return 2"
 
@@ -41,7 +41,7 @@ def request(own="def f():\n    return 1\n", *, instruction="Return 2", language=
     ],
 )
 def test_what_stands_around_the_code_goes(reply):
-    assert unwrap(reply, request()).strip("\n") == CODE
+    assert strip_fences(reply, request()).strip("\n") == CODE
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_what_stands_around_the_code_goes(reply):
     ],
 )
 def test_inner_fences_of_prose_stay(own, reply):
-    assert unwrap(reply, request(own, language=None)) == reply
+    assert strip_fences(reply, request(own, language=None)) == reply
 
 
 def test_an_inner_fence_stays_when_outer_ones_go():
@@ -62,17 +62,17 @@ def test_an_inner_fence_stays_when_outer_ones_go():
     reply = "````md\n# U\n\n```sh\nls\n```\n\nmore\n````\nDone."
     same_width = "```md\n# U\n\n```sh\nls\n```\n\nmore\n```\nDone."
     for wrapped in (reply, same_width):
-        assert unwrap(wrapped, request(own, language=None)) == "# U\n\n```sh\nls\n```\n\nmore"
+        assert strip_fences(wrapped, request(own, language=None)) == "# U\n\n```sh\nls\n```\n\nmore"
 
 
 def test_an_unmatched_closing_fence_goes_and_inner_ones_stay():
     own = "# T\n\n```sh\nls\n```\n"
-    assert unwrap(own + "```", request(own, language=None)) == own.removesuffix("\n")
+    assert strip_fences(own + "```", request(own, language=None)) == own.removesuffix("\n")
 
 
 def test_fences_of_a_docstring_stay():
     own = 'def f():\n    """\n    ```\n    f()\n    ```\n    """\n'
-    assert unwrap(own, request(own)) == own
+    assert strip_fences(own, request(own)) == own
 
 
 @pytest.mark.parametrize(
@@ -84,19 +84,19 @@ def test_fences_of_a_docstring_stay():
 )
 def test_a_tag_that_belongs_to_the_code_stays(own, instruction):
     reply = "STOP = '<|im_end|>'\n"
-    assert unwrap(reply, request(own, instruction=instruction)) == reply
+    assert strip_fences(reply, request(own, instruction=instruction)) == reply
 
 
 @pytest.mark.parametrize("reply", ["", "```", "```python\n```", "<|im_end|>", "\n\n"])
 def test_nothing_is_left_of_a_reply_without_code(reply):
-    assert not unwrap(reply, request()).strip()
+    assert not strip_fences(reply, request()).strip()
 
 
 def test_a_closing_fence_ends_code_of_which_no_line_is_the_old_one():
     code = "def g(x):\n    return 3"
-    assert unwrap(f"{code}\n```\n", request()) == code
+    assert strip_fences(f"{code}\n```\n", request()) == code
 
 
 @pytest.mark.parametrize("fence", ["```", "```python"])
 def test_a_fence_below_a_preamble_that_nothing_follows_holds_no_code(fence):
-    assert unwrap(f"Here is the updated function:\n{fence}\n", request()).strip() == ""
+    assert strip_fences(f"Here is the updated function:\n{fence}\n", request()).strip() == ""

@@ -1,4 +1,4 @@
-"""Replies to one small method; what `unwrap`, `scope`, `layout`, `elision` and `guards` do alone is
+"""Replies to one small method; what `strip_fences`, `scope`, `layout`, `elision` and `guards` do alone is
 tested beside them.
 """
 
@@ -38,9 +38,7 @@ def method(instruction="Make n an int"):
 
 
 def read(request, reply, finish="stop"):
-    prompt = Prompt(
-        file=(), request=(), source=show(request).printed, stop=("\n```",), notes=("n",)
-    )
+    prompt = Prompt(file=(), request=(), source=show(request).text, stop=("\n```",), notes=("n",))
     completion = Completion(text=reply, finish=finish, stats=Stats(output_tokens=64))
     return interpret(request, prompt, completion)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from redraft.postprocess.runner_up import other_way
+from redraft.postprocess.runner_up import branch_at_runner_up
 from redraft.records import Completion, Pass, RunnerUp, Stats
 
 SURE = ("?", 50.0)
@@ -39,13 +39,13 @@ def as_bytes(text):
 
 def begun(*passes, language="python", **options):
     done = completion(*passes, **options)
-    found = other_way(done, done.text, language)
+    found = branch_at_runner_up(done, done.text, language)
     return found and found.text
 
 
 def test_the_reply_is_begun_up_to_the_least_certain_token_and_goes_on_with_the_other():
     first, second = ["a", (" <", " <=", 1.0), " b"], ["\n", "c", (" +", " -", 0.5), " d"]
-    found = other_way(completion(first, second), "a < b\nc + d", "python")
+    found = branch_at_runner_up(completion(first, second), "a < b\nc + d", "python")
     assert found.text == "a < b\nc -"
     assert [one.pieces for one in found.passes] == [(b"a", b" <", b" b"), (b"\n", b"c", b" -")]
     assert found.passes[-1].tokens == (0, 1, 102)
@@ -86,7 +86,7 @@ def test_without_a_grammar_remarks_are_told_by_their_beginning():
 
 def test_tokens_behind_the_code_do_not_count():
     done = completion(["a", (" = 1", " = 2", 2.0), "\n\n", ("check(a)", "x", 0.1)])
-    assert other_way(done, "a = 1\n", "python").text == "a = 2"
+    assert branch_at_runner_up(done, "a = 1\n", "python").text == "a = 2"
 
 
 def test_tokens_behind_the_stop_string_do_not_count():

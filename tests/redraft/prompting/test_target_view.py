@@ -12,7 +12,7 @@ def shown(marked):
 
 
 @pytest.mark.parametrize(
-    ("marked", "printed", "lines"),
+    ("marked", "text", "lines"),
     [
         pytest.param("a\n  «b\n  c»\nd", "  b\n  c", (2, 3), id="from the indentation on"),
         pytest.param("a\r\n«\tb\r\n»c", "\tb\n", (2, 2), id="a line with its CRLF"),
@@ -23,9 +23,9 @@ def shown(marked):
         pytest.param("\x0c«a\u2028b»", "\x0ca\u2028b", (1, 1), id="other separators are no lines"),
     ],
 )
-def test_a_target_as_the_model_sees_it(marked, printed, lines):
+def test_a_target_as_the_model_sees_it(marked, text, lines):
     found = shown(marked)
-    assert found.printed == printed
+    assert found.text == text
     assert (found.first_line, found.last_line) == lines
 
 

@@ -10,7 +10,7 @@ local M = {}
 ---@field edits lsp.TextEdit[]
 ---@field encoding string of the edits' positions
 ---@field before string[] the buffer's lines that the edits are for
----@field stats redraft.Stats
+---@field stats redraft.EditStats
 
 --- Whether the buffer still holds the text that was edited.
 ---@param proposal redraft.Proposal

@@ -4,8 +4,8 @@
 return {
   -- Commands of the server, for workspace/executeCommand. Each takes one object, or nothing.
   EDIT = "redraft.edit", -- EditArgument -> Answer
-  CANCEL = "redraft.cancel", -- Which -> Cancelled
-  WARM = "redraft.warm", -- Which, by `uri` alone -> Status
+  CANCEL = "redraft.cancel", -- CancelParams -> Cancelled
+  WARM = "redraft.warm", -- CancelParams, by `uri` alone -> Status
   STATUS = "redraft.status", -- -> Status
   RELOAD = "redraft.reload", -- -> Status
   SHOW_TRACE = "redraft.showTrace", -- -> Trace
@@ -13,7 +13,7 @@ return {
   -- A command of the client, with a PromptArgument: ask for an instruction, then edit with it.
   PROMPT = "redraft.prompt",
 
-  CANCEL_NOTIFICATION = "redraft/cancel", -- to the server: Which
+  CANCEL_NOTIFICATION = "redraft/cancel", -- to the server: CancelParams
   PARTIAL_NOTIFICATION = "redraft/partial", -- from the server: Partial
   STATUS_NOTIFICATION = "redraft/status", -- from the server: Status
 
@@ -62,7 +62,7 @@ return {
 ---@field question? string
 
 --- The edits that are meant: all that fit what is given.
----@class redraft.Which
+---@class redraft.CancelParams
 ---@field id? string
 ---@field uri? string
 
@@ -70,7 +70,7 @@ return {
 ---@field cancelled integer
 
 --- What an edit cost; times in seconds.
----@class redraft.Stats
+---@class redraft.EditStats
 ---@field promptTokens integer
 ---@field reusedTokens integer
 ---@field outputTokens integer
@@ -88,13 +88,13 @@ return {
 ---@field uri string
 ---@field outcome redraft.Outcome
 ---@field notes? string[]
----@field stats? redraft.Stats
+---@field stats? redraft.EditStats
 ---@field edit? lsp.WorkspaceEdit
 ---@field edits? lsp.TextEdit[]
 ---@field version? integer
 
 --- How far an edit is; `expected` is an estimate while decoding.
----@class redraft.Standing
+---@class redraft.EditProgress
 ---@field id string
 ---@field uri string
 ---@field phase redraft.Phase
@@ -102,7 +102,7 @@ return {
 ---@field expected integer
 ---@field tokensPerSecond number
 
----@class redraft.Partial: redraft.Standing
+---@class redraft.Partial: redraft.EditProgress
 ---@field text string
 
 ---@class redraft.ModelStatus
@@ -112,27 +112,27 @@ return {
 ---@class redraft.Status
 ---@field version string
 ---@field model redraft.ModelStatus
----@field edits redraft.Standing[]
+---@field edits redraft.EditProgress[]
 ---@field waiting integer
 ---@field documents integer
 ---@field warm table<string, integer>
 
 --- How an edit ended, after how many seconds.
----@class redraft.TracedEdit: redraft.Standing
+---@class redraft.TracedEdit: redraft.EditProgress
 ---@field outcome redraft.Ending
 ---@field reason? redraft.Reason
 ---@field seconds number
----@field stats? redraft.Stats
+---@field stats? redraft.EditStats
 
----@class redraft.TracedText
+---@class redraft.TraceText
 ---@field origin? string
 ---@field text string
 
----@class redraft.TracedPass
+---@class redraft.TracePass
 ---@field drafted integer
 ---@field seconds number
----@field text redraft.TracedText[]
+---@field text redraft.TraceText[]
 
 ---@class redraft.Trace
 ---@field edits redraft.TracedEdit[]
----@field passes redraft.TracedPass[]
+---@field passes redraft.TracePass[]

@@ -11,7 +11,7 @@ local M = {}
 ---@field percentage? integer of a download
 
 local known ---@type redraft.Status? what the server said last
-local partials = {} ---@type table<string, redraft.Standing> the edits under way
+local partials = {} ---@type table<string, redraft.EditProgress> the edits under way
 local fetched ---@type integer? how much of a model is downloaded, in percent
 local shown = ""
 

@@ -54,7 +54,7 @@ end
 
 --- The answer pass by pass: what the drafter proposed and the model agreed to is marked.
 ---@param buf integer
----@param passes redraft.TracedPass[]
+---@param passes redraft.TracePass[]
 function M._append(buf, passes)
   local head =
     "The last answer, from %d passes. What was guessed rightly, mostly by copying, is marked:"

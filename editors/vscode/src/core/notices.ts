@@ -9,7 +9,7 @@ import {
   REQUEST_CANCELLED,
   REQUEST_FAILED,
   type Reason,
-  type Stats,
+  type EditStats,
 } from "../protocol";
 import { rate } from "./progress";
 import { LIMIT, WINDOW_MINUTES } from "./restarts";
@@ -149,7 +149,7 @@ export function notStarted(command: string, message: string): Notice {
 }
 
 /** What an edit cost, for the status bar. */
-export function cost(stats: Stats): Notice {
+export function cost(stats: EditStats): Notice {
   const seconds = (stats.prefillSeconds + stats.decodeSeconds).toFixed(1);
   const speed = stats.tokensPerSecond > 0 ? `, ${rate(stats.tokensPerSecond)}` : "";
   return status(`${stats.outputTokens} tokens in ${seconds} s${speed}`);

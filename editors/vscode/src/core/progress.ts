@@ -1,9 +1,9 @@
 /** How far an edit is, in words and as a share. */
 
-import type { Standing } from "../protocol";
+import type { EditProgress } from "../protocol";
 
 /** What a progress display says. */
-export function told({ phase, done, expected, tokensPerSecond }: Standing): string {
+export function told({ phase, done, expected, tokensPerSecond }: EditProgress): string {
   switch (phase) {
     case "waiting":
       return "waiting for the model";
@@ -30,7 +30,7 @@ export class Steps {
   private shown = 0;
 
   /** Percentage points to add. */
-  to({ phase, done, expected }: Standing): number {
+  to({ phase, done, expected }: EditProgress): number {
     const share = Math.min(1, done / Math.max(1, expected));
     const now = phase === "waiting" ? 0 : phase === "prefill" ? 33 * share : 33 + 66 * share;
     const step = Math.max(0, now - this.shown);

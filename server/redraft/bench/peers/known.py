@@ -12,7 +12,7 @@ from typing import Final
 import platformdirs
 
 from redraft.bench.peers.process import Family, Piped
-from redraft.bench.peers.server import MODES, LlamaServers, Settings
+from redraft.bench.peers.server import MODES, LlamaServers, PeerSettings
 from redraft.errors import InputError
 
 __all__ = ["FAMILIES", "Chosen", "Peer", "choose"]
@@ -43,21 +43,21 @@ class Kind:
     clock: str
     install: Callable[[], str]
     is_installed: Callable[[], bool]
-    open: Callable[[Settings], Family]
+    open: Callable[[PeerSettings], Family]
 
 
-def _binding(settings: Settings) -> Family:
+def _binding(settings: PeerSettings) -> Family:
     command = (sys.executable, "-m", "redraft.engine.binding", *_sizes(settings))
     return Piped(command, settings.folder / "llama-cpp-python.log")
 
 
-def _node(settings: Settings) -> Family:
+def _node(settings: PeerSettings) -> Family:
     script = resources.files("redraft.bench.peers").joinpath("node.mjs")
     command = ("node", str(script), str(_node_folder()), *_sizes(settings))
     return Piped(command, settings.folder / "node-llama-cpp.log")
 
 
-def _sizes(settings: Settings) -> tuple[str, ...]:
+def _sizes(settings: PeerSettings) -> tuple[str, ...]:
     sizes = (str(settings.n_ctx), str(settings.n_threads))
     return (str(settings.model), *sizes, "gpu" if settings.gpu else "cpu")
 

@@ -17,7 +17,7 @@ from typing import IO, Any, Final, Protocol, cast
 
 from redraft.errors import RedraftError
 
-__all__ = ["Answer", "Asked", "Family", "PeerError", "Piped", "Process"]
+__all__ = ["Family", "PeerAnswer", "PeerError", "PeerRequest", "Piped", "Process"]
 
 END_S: Final = 10.0  # seconds for a process to end by itself once its input is closed
 
@@ -27,7 +27,7 @@ class PeerError(RedraftError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class PeerRequest:
     """One prompt in tokens. The answer ends with the token that completes one of `stop`."""
 
     tokens: tuple[int, ...]
@@ -36,7 +36,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class PeerAnswer:
     """What a peer wrote; `timed` of its tokens took `seconds` in `passes`, where that is known.
 
     A clock that starts with the first token does not time that one.
@@ -51,7 +51,7 @@ class Answer:
 class Family(Protocol):
     """One program in its modes, `plain` among them."""
 
-    def answer(self, mode: str, asked: Asked) -> Answer:
+    def answer(self, mode: str, asked: PeerRequest) -> PeerAnswer:
         """Decode greedily; raises PeerError."""
 
     @property
@@ -71,7 +71,7 @@ class Piped:
         self._process: Process | None = None
         self.version = ""
 
-    def answer(self, mode: str, asked: Asked) -> Answer:
+    def answer(self, mode: str, asked: PeerRequest) -> PeerAnswer:
         if self._process is None:
             self._process = Process(self._command, self._log)
             self.version = str(self._process.greeting["version"])
@@ -88,10 +88,10 @@ class Piped:
             self._process = None
 
 
-def _timed_from_first(reply: dict[str, Any]) -> Answer:
+def _timed_from_first(reply: dict[str, Any]) -> PeerAnswer:
     try:
         tokens, passes = tuple(map(int, reply["tokens"])), reply["passes"]
-        return Answer(
+        return PeerAnswer(
             tokens=tokens,
             timed=max(0, len(tokens) - 1),
             seconds=float(reply["seconds"]),

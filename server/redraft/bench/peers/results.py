@@ -9,14 +9,14 @@ from typing import Any, Final
 
 from redraft.errors import InputError
 
-__all__ = ["COPY", "PLAIN", "Failed", "Found", "Record", "load", "summary"]
+__all__ = ["COPY", "PLAIN", "Failed", "PeerRecord", "PeerResults", "load", "summary"]
 
 PLAIN: Final = "redraft/plain"
 COPY: Final = "redraft/copy"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
+class PeerRecord:
     """One peer on one task: `timed_tokens` of its tokens took `decode_s` seconds.
 
     `passes` made them, where that is known. `first_difference` is the token where the answer parts
@@ -47,17 +47,17 @@ class Failed:
 
 
 @dataclass(slots=True, kw_only=True)
-class Found:
+class PeerResults:
     """All results so far."""
 
-    records: list[Record] = field(default_factory=list)
+    records: list[PeerRecord] = field(default_factory=list)
     failures: list[Failed] = field(default_factory=list)
     earlier: list[dict[str, Any]] = field(default_factory=list)  # conditions of runs before this
 
     @property
     def done(self) -> frozenset[str]:
         """The tasks that every peer was asked."""
-        asked: list[Record | Failed] = [*self.records, *self.failures]
+        asked: list[PeerRecord | Failed] = [*self.records, *self.failures]
         return frozenset(one.id for one in asked)
 
     def as_json(self) -> dict[str, Any]:
@@ -69,17 +69,17 @@ class Found:
         }
 
 
-def load(path: Path, given: Mapping[str, Any]) -> Found:
+def load(path: Path, given: Mapping[str, Any]) -> PeerResults:
     """What an earlier run wrote to `path`; nothing where there is no such file.
 
     Raises InputError where it is of another kind, or compared something else than `given`.
     """
     if not path.exists():
-        return Found()
+        return PeerResults()
     try:
         known = json.loads(path.read_text(encoding="utf-8"))
-        found = Found(
-            records=[Record(**_own(Record, one)) for one in known["results"]],
+        found = PeerResults(
+            records=[PeerRecord(**_own(PeerRecord, one)) for one in known["results"]],
             failures=[Failed(**_own(Failed, one)) for one in known["failures"]],
             earlier=[*known["earlier_runs"], known["conditions"]],
         )
@@ -100,7 +100,7 @@ def _own(kind: type, record: Mapping[str, Any]) -> dict[str, Any]:
     return {one.name: record[one.name] for one in fields(kind)}
 
 
-def summary(records: Sequence[Record]) -> dict[str, dict[str, Any]]:
+def summary(records: Sequence[PeerRecord]) -> dict[str, dict[str, Any]]:
     """For each peer its figures over the tasks that it answered; ratios are of the same tasks.
 
     to_plain, median_to_plain: its speed, of redraft's plain decoding. to_own_plain: of its
@@ -113,7 +113,7 @@ def summary(records: Sequence[Record]) -> dict[str, dict[str, Any]]:
     }
 
 
-def _figures(own: Sequence[Record], of: Mapping[tuple[str, str], Record]) -> dict[str, Any]:
+def _figures(own: Sequence[PeerRecord], of: Mapping[tuple[str, str], PeerRecord]) -> dict[str, Any]:
     own_plain = f"{own[0].peer.partition('/')[0]}/plain"
     gains = [
         one.tokens_per_s / plain.tokens_per_s
@@ -142,7 +142,7 @@ def _figures(own: Sequence[Record], of: Mapping[tuple[str, str], Record]) -> dic
 
 
 def _speed_ratio(
-    name: str, own: Sequence[Record], of: Mapping[tuple[str, str], Record]
+    name: str, own: Sequence[PeerRecord], of: Mapping[tuple[str, str], PeerRecord]
 ) -> float | None:
     """The speed of the peer `name` divided by that of `own`, over the tasks of both."""
     both = [(other, one) for one in own if (other := of.get((name, one.id)))]
@@ -154,7 +154,7 @@ def _inverse(ratio: float | None) -> float | None:
     return 1 / ratio if ratio else None
 
 
-def _speed(records: Sequence[Record]) -> float:
+def _speed(records: Sequence[PeerRecord]) -> float:
     return _ratio(sum(r.timed_tokens for r in records), sum(r.decode_s for r in records))
 
 

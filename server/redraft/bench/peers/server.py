@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from redraft.bench.peers.process import Answer, Asked, PeerError, Process
+from redraft.bench.peers.process import PeerAnswer, PeerError, PeerRequest, Process
 
-__all__ = ["MODES", "LlamaServers", "Settings", "parse"]
+__all__ = ["MODES", "LlamaServers", "PeerSettings", "parse"]
 
 # --spec-type, and what of its settings is not the default: --spec-ngram-mod-n-match and so on.
 # "tuned" is the best of a hundred settings that were played by script with `redraft_lookup.peers`
@@ -33,7 +33,7 @@ _OWN_PREFILL: Final = "draft"  # its second model has to read the prompt too
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class PeerSettings:
     """What each server is started with. `draft` is for the mode of that name."""
 
     model: Path
@@ -47,13 +47,13 @@ class Settings:
 class LlamaServers:
     """A `redraft.bench.peers.process.Family`."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: PeerSettings) -> None:
         self._settings = settings
         self._running: dict[str, _Server] = {}
         self._saved: tuple[int, ...] = ()  # the prompt whose cells lie in the folder
         self.version = ""
 
-    def answer(self, mode: str, asked: Asked) -> Answer:
+    def answer(self, mode: str, asked: PeerRequest) -> PeerAnswer:
         if mode not in self._running:
             self._running[mode] = _Server(mode, self._settings)
         server = self._running[mode]
@@ -80,7 +80,7 @@ class LlamaServers:
             self._running.popitem()[1].close()
 
 
-def _question(asked: Asked) -> dict[str, Any]:
+def _question(asked: PeerRequest) -> dict[str, Any]:
     return {
         "prompt": asked.tokens,
         "n_predict": asked.max_tokens,
@@ -94,7 +94,7 @@ def _question(asked: Asked) -> dict[str, Any]:
     }
 
 
-def parse(reply: Mapping[str, Any]) -> Answer:
+def parse(reply: Mapping[str, Any]) -> PeerAnswer:
     """What a reply of /completion says. Raises PeerError where tokens or timings are missing.
 
     Its clock starts with the first token. A pass commits one token more than were accepted.
@@ -102,7 +102,7 @@ def parse(reply: Mapping[str, Any]) -> Answer:
     try:
         timings, tokens = reply["timings"], tuple(map(int, reply["tokens"]))
         timed = int(timings["predicted_n"]) - 1
-        return Answer(
+        return PeerAnswer(
             # The token that ends a text is no part of it.
             tokens=tokens[:-1] if reply["stop_type"] == "eos" else tokens,
             timed=max(0, timed),
@@ -116,7 +116,7 @@ def parse(reply: Mapping[str, Any]) -> Answer:
 class _Server:
     """One llama-server, in the process of PyPI's xllamacpp."""
 
-    def __init__(self, mode: str, settings: Settings) -> None:
+    def __init__(self, mode: str, settings: PeerSettings) -> None:
         given = {
             "model": str(settings.model),
             "draft": str(settings.draft) if mode == _OWN_PREFILL else None,

@@ -43,7 +43,7 @@ def _run(args: argparse.Namespace) -> int:
     counts = _counts(args.jobs)
     todo = (tasks.load(args.tasks) if args.tasks else tasks.built_in())[: args.limit]
     decoding = DecodeOptions(route="codemod", exactness=args.exactness, max_tokens=args.max_tokens)
-    runs: list[throughput.Run] = []
+    runs: list[throughput.ThroughputRun] = []
     with common.loaded(args) as (model, known):
         asked = throughput.prompts(model, todo, decoding)
         if not asked:

@@ -10,7 +10,7 @@ from redraft.cli import options, output
 from redraft.cli.bench import common
 
 if TYPE_CHECKING:
-    from redraft.bench.edits import Record, Skipped
+    from redraft.bench.edits import EditRecord, SkippedTask
 
 __all__ = ["add_parser"]
 
@@ -58,8 +58,8 @@ def _run(args: argparse.Namespace) -> int:
     else:
         todo = tasks.load(args.tasks) if args.tasks else tasks.built_in()
     todo = todo[: args.limit]
-    results: list[edits.Record] = []
-    skipped: list[edits.Skipped] = []
+    results: list[edits.EditRecord] = []
+    skipped: list[edits.SkippedTask] = []
     with common.loaded(args) as (model, known):
         for done in edits.measure(
             model,
@@ -69,7 +69,7 @@ def _run(args: argparse.Namespace) -> int:
             exactness=args.exactness,
             n_repeats=args.repeat,
         ):
-            if isinstance(done, edits.Skipped):
+            if isinstance(done, edits.SkippedTask):
                 skipped.append(done)
                 output.say(f"{done.id} is left out: {done.reason}")
                 continue
@@ -91,8 +91,8 @@ def _run(args: argparse.Namespace) -> int:
 def _record(
     args: argparse.Namespace,
     known: Mapping[str, Any],
-    results: "Sequence[Record]",
-    skipped: "Sequence[Skipped]",
+    results: "Sequence[EditRecord]",
+    skipped: "Sequence[SkippedTask]",
 ) -> dict[str, Any]:
     from redraft.bench import edits
 

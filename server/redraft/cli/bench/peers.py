@@ -18,7 +18,7 @@ from redraft.records import Exactness
 if TYPE_CHECKING:
     from redraft.bench.peers.known import Chosen
     from redraft.bench.peers.process import Family
-    from redraft.bench.peers.results import Failed, Found, Record
+    from redraft.bench.peers.results import Failed, PeerRecord, PeerResults
     from redraft.bench.subject import Subject
 
 __all__ = ["add_parser"]
@@ -77,7 +77,7 @@ def _run(args: argparse.Namespace) -> int:
             "peers": [peer.name for peer in chosen.peers],
             "model": conditions["model"],
         }
-        found = results.load(args.json, given) if args.json else results.Found()
+        found = results.load(args.json, given) if args.json else results.PeerResults()
         if found.done:
             output.say(f"{args.json} holds {len(found.done)} tasks: they are not run again")
         every = compare.jobs(model, todo, args.scope)
@@ -87,7 +87,7 @@ def _run(args: argparse.Namespace) -> int:
             found.failures += (one for one in new if isinstance(one, results.Failed))
             for done in compare.measure(
                 model,
-                [one for one in new if isinstance(one, compare.Job)],
+                [one for one in new if isinstance(one, compare.PeerTask)],
                 chosen.peers,
                 families,
                 exactness=args.exactness,
@@ -111,11 +111,11 @@ def _opened(
 ) -> Iterator[dict[str, "Family"]]:
     """The programs, in a folder that goes with them; each starts when it is first asked."""
     from redraft.bench.peers.known import FAMILIES
-    from redraft.bench.peers.server import Settings
+    from redraft.bench.peers.server import PeerSettings
     from redraft.engine import backend
 
     with tempfile.TemporaryDirectory(prefix="redraft-peers-") as folder:
-        settings = Settings(
+        settings = PeerSettings(
             model=model.path.resolve(),
             draft=models.resolve(args.draft_model).resolve() if args.draft_model else None,
             n_ctx=n_ctx,
@@ -132,20 +132,20 @@ def _opened(
                 family.close()
 
 
-def _keep(found: "Found", done: "list[Record | Failed]") -> None:
-    from redraft.bench.peers.results import Record
+def _keep(found: "PeerResults", done: "list[PeerRecord | Failed]") -> None:
+    from redraft.bench.peers.results import PeerRecord
 
     for one in done:
-        if isinstance(one, Record):
+        if isinstance(one, PeerRecord):
             found.records.append(one)
         else:
             found.failures.append(one)
             output.say(f"{one.id}: {one.peer} failed: {one.reason}")
-    speeds = [f"{r.peer} {r.tokens_per_s:.1f}" for r in done if isinstance(r, Record)]
+    speeds = [f"{r.peer} {r.tokens_per_s:.1f}" for r in done if isinstance(r, PeerRecord)]
     output.say(f"{done[0].id}, tokens/s: {', '.join(speeds)}")
 
 
-def _tell(found: "Found") -> None:
+def _tell(found: "PeerResults") -> None:
     from redraft.bench import table
     from redraft.bench.peers.known import FAMILIES
     from redraft.bench.peers.results import summary

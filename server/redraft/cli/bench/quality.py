@@ -12,7 +12,7 @@ from redraft.cli.bench import common
 from redraft.errors import InputError
 
 if TYPE_CHECKING:
-    from redraft.bench.quality import LeftOut, Record
+    from redraft.bench.quality import LeftOut, QualityRecord
 
 __all__ = ["add_parser"]
 
@@ -80,9 +80,9 @@ def _prompts(names: str) -> tuple[str, ...]:
     return found
 
 
-def _so_far(args: argparse.Namespace) -> tuple[list["Record"], list["LeftOut"]]:
+def _so_far(args: argparse.Namespace) -> tuple[list["QualityRecord"], list["LeftOut"]]:
     """The results that --resume goes on from; none without it or without a file."""
-    from redraft.bench.quality import LeftOut, Record
+    from redraft.bench.quality import LeftOut, QualityRecord
 
     if not args.resume:
         return [], []
@@ -92,7 +92,7 @@ def _so_far(args: argparse.Namespace) -> tuple[list["Record"], list["LeftOut"]]:
         return [], []
     try:
         held = json.loads(args.json.read_text("utf-8"))
-        results = [Record(**one) for one in held["results"]]
+        results = [QualityRecord(**one) for one in held["results"]]
         left_out = [LeftOut(**one) for one in held["left_out"]]
         asked = (held["set"], held["data"])
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -106,7 +106,7 @@ def _record(
     args: argparse.Namespace,
     known: dict[str, Any],
     isolation: str,
-    results: Sequence["Record"],
+    results: Sequence["QualityRecord"],
     left_out: Sequence["LeftOut"],
 ) -> dict[str, Any]:
     from redraft.bench.quality_report import summary
