@@ -45,7 +45,10 @@ def _values(kind: object) -> Iterator[str]:
 
 # Where protocol.ts says what contract.py says under this name. What it has no use for it leaves out.
 PATHS = {
-    **{name: name for name in ("Scope", "Reason", "InitializationOptions", "EditStats", "EditProgress")},
+    **{
+        name: name
+        for name in ("Scope", "Reason", "InitializationOptions", "EditStats", "EditProgress")
+    },
     **{name: name for name in ("Partial", "Status", "Trace")},
     "EditArgument": "EditParams",
     "PromptArgument": "PromptParams",

@@ -23,19 +23,19 @@ _TOKEN = re.compile(r"\w+|[^\S\n]+|\n|.", re.DOTALL)
 
 
 @dataclass
-class Scripted:
-    """Gives `replies` one after the other, and the last again and again; keeps what it was asked.
+class ScriptedModel:
+    """Gives `replies` in order, then repeats the last; records its prompts and token limits.
 
-    `doubts`: what it nearly wrote in a token's place, and by how many logits that was behind.
+    `runners_up` maps a token to the one it nearly wrote instead, and how many logits behind.
     """
 
     replies: Sequence[str] = ()
     n_ctx: int = 32_768
     chat_template: str | None = None
     token_s: float = 0.0  # what one token costs on the model's own clock, in seconds
-    doubts: Mapping[str, tuple[str, float]] = field(default_factory=dict)
-    asked: list[Prompt] = field(default_factory=list)
-    limits: list[int] = field(default_factory=list)
+    runners_up: Mapping[str, tuple[str, float]] = field(default_factory=dict)
+    prompts: list[Prompt] = field(default_factory=list)
+    token_limits: list[int] = field(default_factory=list)
 
     def count_tokens(self, text: str) -> int:
         return len(_TOKEN.findall(text))
@@ -51,9 +51,9 @@ class Scripted:
     ) -> Completion:
         n_prompt = sum(self.count_tokens(piece.text) for piece in (*prompt.file, *prompt.request))
         assert n_prompt + max_tokens <= self.n_ctx, "the prompt leaves no room for the reply"
-        reply = self.replies[min(len(self.asked), len(self.replies) - 1)]
-        self.asked.append(prompt)
-        self.limits.append(max_tokens)
+        reply = self.replies[min(len(self.prompts), len(self.replies) - 1)]
+        self.prompts.append(prompt)
+        self.token_limits.append(max_tokens)
         text, n_tokens, finish = "", 0, "stop"
         passes = []
         for token in _TOKEN.findall(reply):
@@ -71,7 +71,7 @@ class Scripted:
         return Completion(text=text, finish=finish, stats=stats, passes=tuple(passes))
 
     def _pass(self, token: str) -> Pass:
-        other, behind = self.doubts.get(token, ("?", 99.0))
+        other, behind = self.runners_up.get(token, ("?", 99.0))
         return Pass(
             tokens=(0,),
             pieces=(token.encode(),),

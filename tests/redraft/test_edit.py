@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.redraft.scripted import Scripted
+from tests.redraft.scripted_model import ScriptedModel
 
 from redraft import syntax
 from redraft.edit import rewrite
@@ -57,7 +57,7 @@ def test_a_reply_becomes_the_edit_that_was_asked_for(case, ending):
     text, expected = (read(path).replace("\n", ending) for path in (before, after))
     target = TARGETS[case].replace("\n", ending)
     request = request_for(before.name, text, target, read(EDITS / case / "instruction.txt"))
-    model = Scripted(replies=[read(EDITS / case / "reply.txt")])
+    model = ScriptedModel(replies=[read(EDITS / case / "reply.txt")])
     outcome = rewrite(request, model, DecodeOptions())
     assert isinstance(outcome, Rewritten), outcome
     assert outcome.new_text == expected
@@ -75,7 +75,7 @@ def test_a_reply_becomes_the_edit_that_was_asked_for(case, ending):
     ],
 )
 def test_a_reply_that_ends_at_a_fence_of_its_own_before_any_code_is_refused(reply):
-    outcome = rewrite(long_request(), Scripted(replies=[reply]), DecodeOptions())
+    outcome = rewrite(long_request(), ScriptedModel(replies=[reply]), DecodeOptions())
     assert isinstance(outcome, Refused)
     assert outcome.reason == "no_code"
 
@@ -131,7 +131,7 @@ def test_whatever_the_reply_says_edits_stay_inside_the_target(seed):
     )
     source = PYTHON[start:stop].replace("\r\n", "\n").split("\n")
     lines = random_.choices(SCRAPS + source, k=random_.randrange(9))
-    model = Scripted(replies=["\n".join(lines)])
+    model = ScriptedModel(replies=["\n".join(lines)])
     outcome = rewrite(request, model, DecodeOptions())
     if isinstance(outcome, Rewritten):
         assert_lawful(request, outcome)
@@ -146,7 +146,7 @@ def test_a_copied_target_is_unchanged(seed):
     if not request.target.of(text).strip():
         return
 
-    class Copying(Scripted):
+    class Copying(ScriptedModel):
         def complete(self, prompt, *args, **kwargs):
             self.replies = [prompt.source + "```"]
             return super().complete(prompt, *args, **kwargs)
@@ -162,36 +162,38 @@ def long_request():
 
 
 def test_a_reply_cut_at_the_given_limit_is_refused_with_the_limit():
-    model = Scripted(replies=[LONG])
+    model = ScriptedModel(replies=[LONG])
     outcome = rewrite(long_request(), model, DecodeOptions(max_tokens=64))
     assert isinstance(outcome, Refused)
     assert outcome.reason == "token_limit"
     assert "64 tokens" in outcome.message
-    assert model.limits == [64]
+    assert model.token_limits == [64]
 
 
 def test_without_a_limit_there_is_room_for_half_as_much_again():
-    model = Scripted(replies=[LONG.replace("(a):", "(a):\n    a = 1" * 40) + "```"])
+    model = ScriptedModel(replies=[LONG.replace("(a):", "(a):\n    a = 1" * 40) + "```"])
     rewrite(long_request(), model, DecodeOptions())
     n_target = model.count_tokens(LONG)
-    assert model.limits[0] >= 1.5 * n_target
+    assert model.token_limits[0] >= 1.5 * n_target
 
 
 def test_a_target_that_nearly_fills_the_context_still_gets_an_edit():
-    n_target = Scripted().count_tokens(LONG)
-    model = Scripted(replies=[LONG.replace("def f", "def g") + "```"], n_ctx=int(2.4 * n_target))
+    n_target = ScriptedModel().count_tokens(LONG)
+    model = ScriptedModel(
+        replies=[LONG.replace("def f", "def g") + "```"], n_ctx=int(2.4 * n_target)
+    )
     outcome = rewrite(long_request(), model, DecodeOptions())
     assert isinstance(outcome, Rewritten)
 
 
 def test_a_target_too_long_for_the_context_is_refused_before_the_model_is_asked():
-    outcome = rewrite(long_request(), Scripted(n_ctx=300), DecodeOptions())
+    outcome = rewrite(long_request(), ScriptedModel(n_ctx=300), DecodeOptions())
     assert isinstance(outcome, Refused)
     assert outcome.reason == "context"
 
 
 def test_a_deadline_ends_the_edit():
-    model = Scripted(replies=[LONG], token_s=0.1)
+    model = ScriptedModel(replies=[LONG], token_s=0.1)
     outcome = rewrite(long_request(), model, DecodeOptions(timeout_s=2.0))
     assert isinstance(outcome, Refused)
     assert outcome.reason == "timeout"
@@ -202,7 +204,7 @@ def test_a_cancelled_edit_says_so_and_progress_was_reported_until_then():
     seen = []
     outcome = rewrite(
         long_request(),
-        Scripted(replies=[LONG]),
+        ScriptedModel(replies=[LONG]),
         DecodeOptions(),
         on_progress=seen.append,
         cancelled=lambda: len(seen) == 5,
@@ -216,14 +218,16 @@ def test_what_was_left_out_of_the_prompt_reaches_the_user():
     text = LONG + "\n" + "".join(f"x_{i} = {i}\n" for i in range(2000))
     request = request_for("long.py", text, "f", "Call it g")
     for reply, kind in ((LONG.replace("def f", "def g"), Rewritten), (LONG, Unchanged)):
-        outcome = rewrite(request, Scripted(replies=[reply + "```"], n_ctx=6000), DecodeOptions())
+        outcome = rewrite(
+            request, ScriptedModel(replies=[reply + "```"], n_ctx=6000), DecodeOptions()
+        )
         assert isinstance(outcome, kind)
         assert "lines 1 to" in outcome.notes[0]
 
 
 @pytest.mark.parametrize("reply", [LONG.replace("def f", "def g"), LONG, ""])
 def test_what_the_model_notes_reaches_the_user_and_the_completion_whoever_asks(reply):
-    class Noting(Scripted):
+    class Noting(ScriptedModel):
         def complete(self, prompt, *args, **kwargs):
             return replace(super().complete(prompt, *args, **kwargs), notes=("decoded plainly",))
 
@@ -243,7 +247,7 @@ MISTAKES = {
 
 
 def tried_twice(replies, **options):
-    model = Scripted(replies=replies, token_s=options.pop("token_s", 0.0))
+    model = ScriptedModel(replies=replies, token_s=options.pop("token_s", 0.0))
     request = request_for("sums.py", ADDED, "add", "Fix it")
     return rewrite(request, model, DecodeOptions(**options)), model
 
@@ -260,8 +264,8 @@ def test_a_mistake_is_told_to_the_model_which_gets_a_second_try(mistake, told):
     assert isinstance(outcome, Rewritten)
     assert outcome.new_text == ADDED.replace("-", "+")
     assert outcome.notes[-1].endswith("what the model wrote when told so")
-    first, thinking, second = ("".join(piece.text for piece in p.request) for p in model.asked)
-    assert len({prompt.file for prompt in model.asked}) == 1, "so that its cells are reused"
+    first, thinking, second = ("".join(piece.text for piece in p.request) for p in model.prompts)
+    assert len({prompt.file for prompt in model.prompts}) == 1, "so that its cells are reused"
     assert told in thinking
     assert told not in first
     assert second == f"{thinking}The sign is wrong.\n\n```python\n"
@@ -272,8 +276,8 @@ def test_a_second_mistake_leaves_the_first_outcome_with_what_both_cost(mistake):
     outcome, model = tried_twice([MISTAKES[mistake], SENTENCE, MISTAKES["parse_broken"]])
     kind = "unchanged" if isinstance(outcome, Unchanged) else outcome.reason
     assert kind == mistake
-    assert len(model.asked) == 3
-    replied = ("".join(p.text for p in (*one.file, *one.request)) for one in model.asked)
+    assert len(model.prompts) == 3
+    replied = ("".join(p.text for p in (*one.file, *one.request)) for one in model.prompts)
     assert outcome.stats.prompt_tokens == sum(map(model.count_tokens, replied))
 
 
@@ -286,15 +290,15 @@ def test_a_second_mistake_leaves_the_first_outcome_with_what_both_cost(mistake):
     ],
 )
 def test_another_ending_is_final(reply, kind):
-    model = Scripted(replies=[reply])
+    model = ScriptedModel(replies=[reply])
     assert isinstance(rewrite(long_request(), model, DecodeOptions()), kind)
-    assert len(model.asked) == 1
+    assert len(model.prompts) == 1
 
 
 def test_both_tries_have_one_deadline():
     spent = []
 
-    class Slow(Scripted):
+    class Slow(ScriptedModel):
         def complete(self, prompt, options, **kwargs):
             spent.append(options.timeout_s)
             done = super().complete(prompt, options, **kwargs)
@@ -306,16 +310,16 @@ def test_both_tries_have_one_deadline():
 
 
 def test_a_second_try_can_be_cancelled():
-    model = Scripted(replies=[MISTAKES["parse_broken"], SENTENCE, RIGHT])
+    model = ScriptedModel(replies=[MISTAKES["parse_broken"], SENTENCE, RIGHT])
     request = request_for("sums.py", ADDED, "add", "Fix it")
-    outcome = rewrite(request, model, DecodeOptions(), cancelled=lambda: len(model.asked) == 3)
+    outcome = rewrite(request, model, DecodeOptions(), cancelled=lambda: len(model.prompts) == 3)
     assert isinstance(outcome, Refused)
     assert outcome.reason == "cancelled"
 
 
 def test_progress_shows_code_only():
     seen = []
-    model = Scripted(replies=[MISTAKES["parse_broken"], SENTENCE, RIGHT])
+    model = ScriptedModel(replies=[MISTAKES["parse_broken"], SENTENCE, RIGHT])
     request = request_for("sums.py", ADDED, "add", "Fix it")
     rewrite(request, model, DecodeOptions(), on_progress=seen.append)
     assert not any("sign" in step.text for step in seen)
@@ -324,8 +328,8 @@ def test_progress_shows_code_only():
 
 def closest(replies, *, instruction="Fix it", behind=0.5):
     """A function comes back with its mistake, and the sign was nearly another one."""
-    doubts = {"-": ("+", behind), "b": ("c", behind + 1)}
-    model = Scripted(replies=[f"{ADDED}```", *replies], doubts=doubts)
+    runners_up = {"-": ("+", behind), "b": ("c", behind + 1)}
+    model = ScriptedModel(replies=[f"{ADDED}```", *replies], runners_up=runners_up)
     seen = {"steps": [], "completions": []}
     outcome = rewrite(
         request_for("sums.py", ADDED, "add", instruction),
@@ -345,15 +349,15 @@ def test_code_that_is_to_be_fixed_and_comes_back_as_it_is_goes_the_way_that_was_
     assert isinstance(outcome, Rewritten)
     assert outcome.new_text == ADDED.replace("-", "+")
     assert outcome.notes[-1].startswith("the model first left the code as it is")
-    first, second = model.asked
+    first, second = model.prompts
     assert second.file == first.file, "so that its cells are reused"
     opened = "".join(piece.text for piece in first.request) + BEGUN
     assert "".join(piece.text for piece in second.request) == opened
     assert seen["steps"][-1].text.startswith(f"{BEGUN} b\n")
-    assert model.limits[1] == model.limits[0] - model.count_tokens(BEGUN)
+    assert model.token_limits[1] == model.token_limits[0] - model.count_tokens(BEGUN)
     both = [
         sum(map(model.count_tokens, (p.text for p in (*one.file, *one.request))))
-        for one in model.asked
+        for one in model.prompts
     ]
     assert outcome.stats.prompt_tokens == sum(both)
 
@@ -370,16 +374,16 @@ def test_a_trace_of_the_second_way_shows_the_whole_reply():
 def test_a_second_way_that_leads_to_no_edit_leaves_the_code_as_it_is(reply):
     outcome, model, _ = closest([reply])
     assert isinstance(outcome, Unchanged)
-    assert len(model.asked) == 2
+    assert len(model.prompts) == 2
 
 
 def test_what_is_not_said_to_be_wrong_may_stay_as_it_is():
     outcome, model, _ = closest([" b\n```"], instruction="Tidy it up")
     assert isinstance(outcome, Unchanged)
-    assert len(model.asked) == 1
+    assert len(model.prompts) == 1
 
 
 def test_a_model_that_is_sure_of_every_token_is_not_asked_again():
     outcome, model, _ = closest([" b\n```"], behind=9.0)
     assert isinstance(outcome, Unchanged)
-    assert len(model.asked) == 1
+    assert len(model.prompts) == 1

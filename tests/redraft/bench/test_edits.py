@@ -1,7 +1,7 @@
 """Figures of hand-made records, and one task for real with the small model."""
 
 import pytest
-from tests.redraft.letters import TASK
+from tests.redraft.bench.rename_task import TASK
 
 from redraft.bench import edits
 from redraft.bench.edits import EditRecord, summary

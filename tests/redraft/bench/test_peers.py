@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
-from tests.redraft.letters import TASK
+from tests.redraft.bench.rename_task import TASK
 
 from redraft.bench.peers import compare, known, server
 from redraft.bench.peers.known import FAMILIES, Peer, choose
@@ -282,7 +282,7 @@ def test_a_file_of_another_kind_is_not_overwritten(tmp_path, text):
         load(path, {})
 
 
-class Scripted:
+class ScriptedPeer:
     """A peer that writes what it is told to; a mode that it does not know kills it."""
 
     version = "1"
@@ -304,7 +304,7 @@ def test_answers_are_held_against_plain_ones_and_failures_stay(subject):
     plain = subject.decode(job.prompt, "plain", "fast", max_tokens=TASK.max_tokens)
     tokens = tuple(token for one in plain.passes for token in one.tokens)
     tokens = tokens[: plain.stats.output_tokens]
-    peer = Scripted(plain=tokens, lookup=(*tokens[:4], -1))
+    peer = ScriptedPeer(plain=tokens, lookup=(*tokens[:4], -1))
     [done] = compare.measure(
         subject,
         [job],

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from tests.redraft.scripted import Scripted
+from tests.redraft.scripted_model import ScriptedModel
 
 from redraft.bench.quality import PROMPTS, LeftOut, changed_lines, measure
 from redraft.bench.quality_sandbox import Sandbox, SandboxLimits
@@ -37,7 +37,7 @@ def fenced(code):
 
 def records(problem, replies, prompts, **given):
     sandbox = Sandbox(SandboxLimits(wall_s=8.0))
-    return list(measure(Scripted(replies=replies), [problem], prompts, sandbox, **given))
+    return list(measure(ScriptedModel(replies=replies), [problem], prompts, sandbox, **given))
 
 
 @pytest.mark.parametrize(

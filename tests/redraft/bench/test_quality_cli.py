@@ -4,7 +4,7 @@ import json
 from contextlib import contextmanager
 
 import pytest
-from tests.redraft.scripted import Scripted
+from tests.redraft.scripted_model import ScriptedModel
 
 from redraft.cli.bench import common
 
@@ -31,7 +31,7 @@ def bench(tmp_path, monkeypatch, run_cli):
     def run(*args, replies=()):
         @contextmanager
         def loaded(flags):
-            yield Scripted(replies=replies), common.begin(flags)
+            yield ScriptedModel(replies=replies), common.begin(flags)
 
         monkeypatch.setattr(common, "loaded", loaded)
         return run_cli("bench", "quality", *args)

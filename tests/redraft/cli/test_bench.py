@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.redraft.scripted import Scripted
+from tests.redraft.scripted_model import ScriptedModel
 
 from redraft.records import Completion, Pass, Stats
 
@@ -16,7 +16,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-class Traced(Scripted):
+class Traced(ScriptedModel):
     """Tells of one pass: its first token copied, the rest decoded afresh."""
 
     def complete(self, *args, **kwargs) -> Completion:
@@ -48,7 +48,7 @@ def test_where_the_page_cannot_be_written_the_model_is_not_asked(here: Path, run
     ran = run_cli(verb[0], "a.py", "call it b", verb[1], "no/out.html", model=model)
     assert ran.code == 2
     assert "there is no folder" in ran.err
-    assert model.asked == []
+    assert model.prompts == []
 
 
 def test_trace_prints_the_answer_and_leaves_the_file(here: Path, run_cli):

@@ -1,7 +1,7 @@
 import re
 
 import pytest
-from tests.redraft.scripted import Scripted
+from tests.redraft.scripted_model import ScriptedModel
 
 from redraft import models
 
@@ -25,6 +25,6 @@ def test_a_model_that_cannot_make_the_edit_fails_the_demo(
     small_model_path, monkeypatch: pytest.MonkeyPatch, run_cli
 ) -> None:
     monkeypatch.setattr(models, "fetch", lambda *args, **kwargs: small_model_path)
-    ran = run_cli("demo", model=Scripted(replies=["I would rather not."]))
+    ran = run_cli("demo", model=ScriptedModel(replies=["I would rather not."]))
     assert ran.code == 2
     assert "this model did not make the edit of the demo" in ran.err

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.redraft.scripted import Scripted
+from tests.redraft.scripted_model import ScriptedModel
 
 from redraft.records import DecodeOptions
 from redraft.text.lines import LineIndex
@@ -46,8 +46,8 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def reply(text: str) -> Scripted:
-    return Scripted(replies=[text])
+def reply(text: str) -> ScriptedModel:
+    return ScriptedModel(replies=[text])
 
 
 def test_it_prints_the_diff_and_leaves_the_file(shop: Path, run_cli) -> None:
@@ -193,7 +193,7 @@ def test_stdin_comes_out_as_it_was_when_nothing_changes_and_not_at_all_when_refu
 def test_what_was_left_out_of_the_prompt_is_said(shop: Path, run_cli) -> None:
     filler = "".join(f"\n\ndef f{n}(x):\n    y = x\n    z = y\n    return z\n" for n in range(60))
     shop.write_text(SHOP + filler)
-    model = Scripted(replies=[RENAMED], n_ctx=1_300)
+    model = ScriptedModel(replies=[RENAMED], n_ctx=1_300)
     ran = run_cli("edit", "shop.py::area", "call it width", model=model)
     assert ran.code == 0
     assert ran.err.startswith("redraft: note: ")
@@ -222,7 +222,7 @@ def test_files_with_colons_in_their_names_are_found(
 
 def test_a_file_that_changes_while_the_model_works_is_left_alone(shop: Path, run_cli) -> None:
     @dataclass
-    class Slow(Scripted):
+    class Slow(ScriptedModel):
         def complete(self, *args, **kwargs):
             shop.write_text("# somebody else was here\n")
             return super().complete(*args, **kwargs)
@@ -234,7 +234,7 @@ def test_a_file_that_changes_while_the_model_works_is_left_alone(shop: Path, run
 
 
 @dataclass
-class Remembering(Scripted):
+class Remembering(ScriptedModel):
     options: DecodeOptions | None = None
 
     def complete(self, prompt, options, **kwargs):
@@ -267,7 +267,7 @@ def test_bytes_that_are_no_text_are_refused_in_the_instruction_and_shown_in_a_pa
 
 
 @dataclass
-class NeverAsked(Scripted):
+class NeverAsked(ScriptedModel):
     def complete(self, *args, **kwargs):
         pytest.fail("the model was asked although the request was wrong")
 

@@ -18,9 +18,9 @@ CODE = "def area(radius):\n    return 3 * radius\n"
 CHILD = """
 import contextlib, sys, time
 from redraft.cli import main, options
-from tests.redraft.scripted import Scripted
+from tests.redraft.scripted_model import ScriptedModel
 
-class Slow(Scripted):
+class Slow(ScriptedModel):
     def complete(self, *args, **kwargs):
         print("asked", file=sys.stderr, flush=True)
         time.sleep(float(sys.argv[1]))

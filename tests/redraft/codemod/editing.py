@@ -8,7 +8,7 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from tests.redraft.scripted import Scripted
+from tests.redraft.scripted_model import ScriptedModel
 
 from redraft.records import Completion, DecodeOptions, Prompt
 
@@ -19,7 +19,7 @@ def rename(source: str) -> str:
 
 
 @dataclass
-class Editing(Scripted):
+class Editing(ScriptedModel):
     """Answers with `rule` of the text to edit; `together` are the sizes of the batches."""
 
     rule: Callable[[str], str] = rename
@@ -27,7 +27,7 @@ class Editing(Scripted):
 
     def complete(self, prompt: Prompt, *args, **kwargs) -> Completion:
         self.before_reply(prompt)
-        self.replies = [""] * len(self.asked) + [self.rule(prompt.source) + "```\n"]
+        self.replies = [""] * len(self.prompts) + [self.rule(prompt.source) + "```\n"]
         return super().complete(prompt, *args, **kwargs)
 
     def before_reply(self, prompt: Prompt) -> None:

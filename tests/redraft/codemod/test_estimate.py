@@ -27,10 +27,10 @@ def test_an_estimate_is_near_what_a_run_then_takes(repo: Path, codemod):
     codemod("rename old", ".", model=model)
     n_prompt = sum(
         model.count_tokens(piece.text)
-        for file in {prompt.file for prompt in model.asked}
+        for file in {prompt.file for prompt in model.prompts}
         for piece in file
-    ) + sum(model.count_tokens(piece.text) for prompt in model.asked for piece in prompt.request)
-    n_source = sum(model.count_tokens(prompt.source) for prompt in model.asked)
+    ) + sum(model.count_tokens(piece.text) for prompt in model.prompts for piece in prompt.request)
+    n_source = sum(model.count_tokens(prompt.source) for prompt in model.prompts)
     assert n_prompt / 2 < expected.prompt_tokens < 2 * n_prompt
     assert n_source / 2 < expected.output_tokens < 2 * n_source
     prefill = expected.prompt_tokens / 48 * 0.44

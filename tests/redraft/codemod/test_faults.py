@@ -108,7 +108,7 @@ def test_what_cannot_be_written_is_known_before_the_model_is_asked(
     with as_nobody():
         ran = codemod("rename old", ".", "--write", model=model)
     path.parent.chmod(0o777)
-    assert (ran.code, model.asked) == (2, [])
+    assert (ran.code, model.prompts) == (2, [])
     assert f"failed: sub/a.py: cannot write {path}: no permission to change" in ran.err
     assert path.read_text() == CODE
 
@@ -168,7 +168,7 @@ def test_the_library_failing_for_one_target_fails_one_file(repo: Path, codemod):
     again = Together()
     resumed = codemod("rename old", ".", "--write", "--resume", model=again)
     assert resumed.code == 0
-    assert len(again.asked) == 1
+    assert len(again.prompts) == 1
     assert "newName" in (repo / "lib/web.js").read_text()
 
 
@@ -241,7 +241,7 @@ def test_a_full_disk_behind_the_code_loses_nothing(codemod, monkeypatch: pytest.
         (disk / "filler").unlink()
         model = Together()
         assert codemod("rename old", ".", "--write", "--resume", model=model).code == 0
-        assert model.asked == []
+        assert model.prompts == []
         assert "new" in (disk / "f2.py").read_text()
 
 

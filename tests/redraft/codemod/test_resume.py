@@ -35,7 +35,7 @@ def test_it_goes_on_where_the_run_stopped(crashed: Path, codemod):
     model = Together()
     ran = codemod(*RESUME, model=model)
     assert ran.code == 0
-    assert [p.source.split("(")[0].split()[-1] for p in model.asked] == [
+    assert [p.source.split("(")[0].split()[-1] for p in model.prompts] == [
         *("oldName", "old_total", "old_sum", "show")
     ]
     assert "redraft: resuming the run " in ran.err
@@ -50,7 +50,7 @@ def test_a_finished_run_has_nothing_left(repo: Path, codemod):
     codemod("rename old", ".", "--write")
     before, model = contents(repo), Together()
     ran = codemod("rename old", ".", "--write", "--resume", model=model)
-    assert (ran.code, model.asked, contents(repo)) == (0, [], before)
+    assert (ran.code, model.prompts, contents(repo)) == (0, [], before)
     assert "files    3 changed\n" in ran.err
 
 

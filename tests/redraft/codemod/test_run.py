@@ -106,16 +106,16 @@ def test_results_do_not_depend_on_jobs(repo: Path, codemod, jobs: int):
     # The replies of the first run must not be taken from the cache.
     ran = codemod("rename  old", ".", "--jobs", str(jobs), model=together)
     assert (ran.code, ran.out) == (one_by_one.code, one_by_one.out)
-    assert len(together.asked) == len(alone.asked) == 42
+    assert len(together.prompts) == len(alone.prompts) == 42
     assert bool(together.together) == (jobs > 1)
 
 
 def test_targets_of_one_file_share_its_part_of_the_prompt(repo: Path, codemod):
     model = Together()
     codemod("rename old", "shop.py", model=model)
-    assert len(model.asked) == 3
-    assert len({prompt.file for prompt in model.asked}) == 1
-    assert len({prompt.request for prompt in model.asked}) == 3
+    assert len(model.prompts) == 3
+    assert len({prompt.file for prompt in model.prompts}) == 1
+    assert len({prompt.request for prompt in model.prompts}) == 3
 
 
 @pytest.mark.parametrize(
@@ -141,11 +141,11 @@ def test_known_replies_are_not_asked_for_again(repo: Path, codemod):
     first, again, edited = Together(), Together(), Together()
     out = codemod("rename old", ".", model=first).out
     ran = codemod("rename old", ".", "--jobs", "1", model=again)
-    assert (ran.out, again.asked) == (out, [])
+    assert (ran.out, again.prompts) == (out, [])
     assert "redraft: tokens" not in ran.err
     (repo / "shop.py").write_text(SHOP + "\n")
     codemod("rename old", ".", model=edited)
-    assert len(edited.asked) == 3
+    assert len(edited.prompts) == 3
 
 
 def test_jsonl_is_a_line_a_file_then_the_summary(repo: Path, codemod):
@@ -199,14 +199,14 @@ def test_a_part_whose_reply_is_refused_is_shown_and_asked_about_once_more(
     ran = codemod("rename old", ".", "--write", "--jsonl", "--jobs", jobs, model=model)
     assert ran.code == 0
     assert contents(repo) == as_bytes(RENAMED)
-    assert len(model.asked) == 6 + 2
+    assert len(model.prompts) == 6 + 2
     shop = json.loads(ran.out.splitlines()[2])
     once, twice = (target["stats"]["prompt_tokens"] for target in shop["targets"][:2])
     assert twice > 1.5 * once
     again = Confused()
     codemod("undo", json.loads(ran.out.splitlines()[-1])["run"])
     assert codemod("rename old", ".", "--jobs", jobs, model=again).code == 0
-    assert again.asked == [], "both tries are known"
+    assert again.prompts == [], "both tries are known"
 
 
 def test_sarif_tells_refusals_with_their_place(repo: Path, codemod):
@@ -269,8 +269,8 @@ def test_fail_fast_stops_at_the_first_failure(repo: Path, codemod):
 def test_what_is_asked_can_be_narrowed(repo: Path, codemod, args, asked):
     model = Together()
     codemod("rename old", ".", "--jobs", "1", *args, model=model)
-    assert len(model.asked) == len(asked)
-    assert all(text in p.source for text, p in zip(asked, model.asked, strict=True))
+    assert len(model.prompts) == len(asked)
+    assert all(text in p.source for text, p in zip(asked, model.prompts, strict=True))
 
 
 def test_a_plan_asks_nobody(repo: Path, codemod):
@@ -286,7 +286,7 @@ def test_a_plan_asks_nobody(repo: Path, codemod):
     assert [file["path"] for file in said["files"]] == ["lib/tools.py", "lib/web.js", "shop.py"]
     assert said["skipped"][0]["path"] == "link.py"
     assert said["estimate"]["output_tokens"] > 0
-    assert model.asked == []
+    assert model.prompts == []
 
 
 def test_a_recipe_brings_instruction_and_places_and_flags_stand_above_it(repo: Path, codemod):
@@ -296,13 +296,13 @@ def test_a_recipe_brings_instruction_and_places_and_flags_stand_above_it(repo: P
     )
     model = Together()
     assert codemod("--recipe", "r.toml", model=model).code == 0
-    assert len(model.asked) == 2
-    asked = "".join(piece.text for piece in model.asked[0].file)
+    assert len(model.prompts) == 2
+    asked = "".join(piece.text for piece in model.prompts[0].file)
     assert "rename old\n\nFor example, this:\n```\nold()\n```\nbecomes this:\n```\nnew()" in asked
     again = Together()
     codemod("--recipe", "r.toml", ".", "--select", "old_*", model=again)
     # The reply for `old_sum` is known from the first run.
-    assert [prompt.source.split("(")[0] for prompt in again.asked] == ["def old_total"]
+    assert [prompt.source.split("(")[0] for prompt in again.prompts] == ["def old_total"]
 
 
 def test_a_named_action_can_say_what_to_do(repo: Path, codemod):
@@ -312,7 +312,7 @@ def test_a_named_action_can_say_what_to_do(repo: Path, codemod):
     model = Together()
     ran = codemod("--action", "rename", model=model)
     assert ran.code == 0
-    assert [prompt.source for prompt in model.asked] == [WEB]
+    assert [prompt.source for prompt in model.prompts] == [WEB]
 
 
 @pytest.mark.parametrize(
@@ -383,7 +383,7 @@ def test_each_edit_can_be_asked_about(repo: Path, codemod, answers, renamed):
 def test_another_instruction_reaches_the_model(repo: Path, codemod):
     model = Together()
     codemod("rename old", "lib", "--interactive", stdin=b"e\nuse new words\ny\nq\n", model=model)
-    again = "".join(piece.text for piece in (*model.asked[2].file, *model.asked[2].request))
+    again = "".join(piece.text for piece in (*model.prompts[2].file, *model.prompts[2].request))
     assert "use new words" in again
     assert "rename old" not in again
 
@@ -418,7 +418,7 @@ def test_a_wrong_order_is_one_line_that_says_what_to_do(repo: Path, codemod, arg
     (repo / "r.toml").write_text("instruktion = 'x'\n")
     model = Together()
     ran = codemod(*args, model=model)
-    assert (ran.code, ran.out, model.asked) == (2, "", [])
+    assert (ran.code, ran.out, model.prompts) == (2, "", [])
     assert ran.err.startswith("redraft: error: ")
     assert said in ran.err
     assert ran.err.count("\n") == 1

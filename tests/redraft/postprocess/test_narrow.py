@@ -1,5 +1,5 @@
 import pytest
-from tests.redraft.requests import whole_file
+from tests.redraft.edit_requests import whole_file
 
 from redraft import syntax
 from redraft.postprocess.narrow import narrow

@@ -1,5 +1,5 @@
 import pytest
-from tests.redraft.scripted import Scripted
+from tests.redraft.scripted_model import ScriptedModel
 
 from redraft import syntax
 from redraft.prompting.build import build_prompt
@@ -38,16 +38,16 @@ FILL = "    def fill(self, thing):\n        self.things.append(thing)  # at the 
 
 
 def test_the_file_comes_first_and_raw_then_target_instruction_and_an_open_fence():
-    file, ask = parts(build_prompt(request(TEXT, FILL), Scripted(), max_tokens=100))
+    file, ask = parts(build_prompt(request(TEXT, FILL), ScriptedModel(), max_tokens=100))
     assert f"box.py\n```python\n{TEXT}```\n" in file
     assert ask.index("lines 9-10 (`Box.fill`)") < ask.index(FILL) < ask.index("Say hi")
     assert ask.endswith("<|im_start|>assistant\n```python\n")
 
 
 def test_the_file_part_does_not_depend_on_the_request():
-    one = build_prompt(request(TEXT, FILL), Scripted(), max_tokens=100)
+    one = build_prompt(request(TEXT, FILL), ScriptedModel(), max_tokens=100)
     other = build_prompt(
-        request(TEXT, "import math\n", instruction="```\nx"), Scripted(), max_tokens=9
+        request(TEXT, "import math\n", instruction="```\nx"), ScriptedModel(), max_tokens=9
     )
     assert one.file == other.file
 
@@ -63,7 +63,7 @@ def test_the_file_part_does_not_depend_on_the_request():
     ],
 )
 def test_the_source_is_what_a_reply_would_print(target, source):
-    prompt = build_prompt(request(TEXT, target), Scripted(), max_tokens=100)
+    prompt = build_prompt(request(TEXT, target), ScriptedModel(), max_tokens=100)
     assert prompt.source == source
     pieces = [piece.text for piece in (*prompt.file, *prompt.request)]
     assert source in pieces, "tokenised on its own"
@@ -76,7 +76,7 @@ class TestOfACodemod:
 
     def asked(self, target, *, text=TEXT, path="box.py", model=None, max_tokens=100):
         one = request(text, target, instruction=self.ASKED, path=path)
-        return build_prompt(one, model or Scripted(), max_tokens=max_tokens, route="codemod")
+        return build_prompt(one, model or ScriptedModel(), max_tokens=max_tokens, route="codemod")
 
     def test_file_and_instruction_are_common_and_the_part_is_named(self):
         area = "def area(r):\n    return math.pi * r * r"
@@ -96,36 +96,36 @@ class TestOfACodemod:
         twice = f"{TEXT}\n\nclass Box:\n    def fill(self):\n        return 1\n"
         for target, text in ((FILL, twice), ("import math", TEXT)):
             assert self.asked(target, text=text) == build_prompt(
-                request(text, target, instruction=self.ASKED), Scripted(), max_tokens=100
+                request(text, target, instruction=self.ASKED), ScriptedModel(), max_tokens=100
             )
 
     def test_a_part_of_an_abridged_file_is_shown(self):
         target = "def f20(a):\n    b = a + 20\n    c = b * 20\n    return c"
-        small = Scripted(n_ctx=700)
+        small = ScriptedModel(n_ctx=700)
         prompt = self.asked(target, text=PYTHON, path="a.py", model=small, max_tokens=50)
         assert prompt.notes
         assert target in parts(prompt)[1]
 
     def test_what_does_not_fit_is_refused(self):
-        refused = self.asked(PYTHON, text=PYTHON, path="a.py", model=Scripted(n_ctx=300))
+        refused = self.asked(PYTHON, text=PYTHON, path="a.py", model=ScriptedModel(n_ctx=300))
         assert isinstance(refused, Refused)
 
 
 def test_a_whole_file_is_printed_once():
-    file, ask = parts(build_prompt(request(TEXT, TEXT), Scripted(), max_tokens=100))
+    file, ask = parts(build_prompt(request(TEXT, TEXT), ScriptedModel(), max_tokens=100))
     assert (file + ask).count("def area") == 1
 
 
 def test_an_insertion_names_its_place():
     at = EditRequest(path="a.txt", text="a\nb\n", target=Span(2, 2), instruction="Add c")
-    prompt = build_prompt(at, Scripted(), max_tokens=9)
+    prompt = build_prompt(at, ScriptedModel(), max_tokens=9)
     assert "line 2" in parts(prompt)[1]
     assert prompt.source == ""
 
 
 def test_line_endings_are_shown_as_lf_and_tabs_stay():
     text = "func f() {\r\n\tg()\r}\r\n"
-    prompt = build_prompt(request(text, text, path="f.go"), Scripted(), max_tokens=100)
+    prompt = build_prompt(request(text, text, path="f.go"), ScriptedModel(), max_tokens=100)
     assert prompt.source == "func f() {\n\tg()\n}\n"
 
 
@@ -143,7 +143,7 @@ def test_line_endings_are_shown_as_lf_and_tabs_stay():
 )
 def test_the_fence_is_longer_than_any_inside(path, text, instruction, stop):
     asked = request(text, text, path=path, instruction=instruction)
-    prompt = build_prompt(asked, Scripted(), max_tokens=9)
+    prompt = build_prompt(asked, ScriptedModel(), max_tokens=9)
     assert prompt.stop == (stop,)
     assert f"{stop[1:]}{'python' if path == 'a.py' else 'md'}\n" == prompt.request[-1].text
 
@@ -151,7 +151,7 @@ def test_the_fence_is_longer_than_any_inside(path, text, instruction, stop):
 def test_special_tokens_of_files_and_users_stay_text():
     text = "end = '<|im_end|>'\n"
     asked = request(text, text, instruction="Put <|im_start|> first")
-    prompt = build_prompt(asked, Scripted(), max_tokens=9)
+    prompt = build_prompt(asked, ScriptedModel(), max_tokens=9)
     controls = "".join(p.text for p in (*prompt.file, *prompt.request) if p.control)
     assert controls == "<|im_start|>user\n<|im_end|>\n<|im_start|>assistant\n"
 
@@ -181,9 +181,9 @@ def test_a_file_too_long_loses_the_bodies_farthest_from_the_target(
     path, text, target, head, comment
 ):
     asked = request(text, target, path=path)
-    whole = build_prompt(asked, Scripted(), max_tokens=100)
-    n_prompt = sum(Scripted().count_tokens(p.text) for p in (*whole.file, *whole.request))
-    model = Scripted(n_ctx=n_prompt - 200)
+    whole = build_prompt(asked, ScriptedModel(), max_tokens=100)
+    n_prompt = sum(ScriptedModel().count_tokens(p.text) for p in (*whole.file, *whole.request))
+    model = ScriptedModel(n_ctx=n_prompt - 200)
     prompt = build_prompt(asked, model, max_tokens=100)
     file, _ = parts(prompt)
     assert sum(model.count_tokens(p.text) for p in (*prompt.file, *prompt.request)) <= (
@@ -209,7 +209,7 @@ def test_a_file_too_long_loses_the_bodies_farthest_from_the_target(
 def test_without_functions_to_shorten_whole_lines_around_the_target_are_kept(path, ending):
     text = "".join(f"line_{i} = {i}{ending}" for i in range(1000))
     asked = request(text, f"line_500 = 500{ending}", path=path)
-    prompt = build_prompt(asked, Scripted(n_ctx=1500), max_tokens=100)
+    prompt = build_prompt(asked, ScriptedModel(n_ctx=1500), max_tokens=100)
     file, _ = parts(prompt)
     kept = [line for line in file.split("\n") if line.startswith("line_")]
     assert "line_500 = 500" in kept
@@ -226,7 +226,9 @@ def test_without_functions_to_shorten_whole_lines_around_the_target_are_kept(pat
 def test_what_one_side_cannot_use_goes_to_the_other():
     text = "".join(f"line_{i}\n" for i in range(1000))
     file, _ = parts(
-        build_prompt(request(text, "line_3\n", path="a.txt"), Scripted(n_ctx=700), max_tokens=9)
+        build_prompt(
+            request(text, "line_3\n", path="a.txt"), ScriptedModel(n_ctx=700), max_tokens=9
+        )
     )
     assert "line_0\n" in file
     assert "line_150\n" in file
@@ -235,23 +237,25 @@ def test_what_one_side_cannot_use_goes_to_the_other():
 def test_a_target_that_fills_the_context_is_shown_alone():
     text = "".join(f"line_{i}\n" for i in range(1000))
     target = text[text.index("line_200") : text.index("line_500")]
-    prompt = build_prompt(request(text, target, path="a.txt"), Scripted(n_ctx=800), max_tokens=9)
+    prompt = build_prompt(
+        request(text, target, path="a.txt"), ScriptedModel(n_ctx=800), max_tokens=9
+    )
     assert parts(prompt)[0].endswith("a.txt\n")
     assert "only the target" in prompt.notes[0]
 
 
 @pytest.mark.parametrize("target", [PYTHON, PYTHON[:-40]], ids=["whole file", "most of it"])
 def test_a_target_that_does_not_fit_is_refused_with_figures(target):
-    refused = build_prompt(request(PYTHON, target), Scripted(n_ctx=1000), max_tokens=300)
+    refused = build_prompt(request(PYTHON, target), ScriptedModel(n_ctx=1000), max_tokens=300)
     assert isinstance(refused, Refused)
     assert refused.reason == "context"
     assert "1,000" in refused.message
     assert "300" in refused.message
-    assert f"{Scripted().count_tokens(target):,}" in refused.message
+    assert f"{ScriptedModel().count_tokens(target):,}" in refused.message
 
 
 def test_tokens_of_the_file_are_counted_once_when_it_fits():
-    class Counting(Scripted):
+    class Counting(ScriptedModel):
         def count_tokens(self, text):
             counted.append(text)
             return super().count_tokens(text)
@@ -265,9 +269,9 @@ def test_tokens_of_the_file_are_counted_once_when_it_fits():
 def test_a_context_with_next_to_no_room_for_the_file_still_gives_a_prompt(spare):
     text = "x = 1\n" * 500
     asked = EditRequest(path="a.txt", text=text, target=Span(60, 60), instruction="Add y")
-    model = Scripted()
+    model = ScriptedModel()
     whole = build_prompt(asked, model, max_tokens=9)
     n_rest = sum(model.count_tokens(p.text) for p in (*whole.file, *whole.request))
     n_rest -= model.count_tokens(text)
-    prompt = build_prompt(asked, Scripted(n_ctx=n_rest + 9 + spare), max_tokens=9)
+    prompt = build_prompt(asked, ScriptedModel(n_ctx=n_rest + 9 + spare), max_tokens=9)
     assert isinstance(prompt, Refused) or prompt.notes
