@@ -76,8 +76,8 @@ class Step:
     """What one pass committed. `origins` says for each token which guess it confirmed (None: none).
 
     An end token is not among `tokens`. `runners_up` holds for each token the likeliest other one,
-    and by how many logits it was behind. `guarded`: the pass ended at a near-tie that the next pass
-    decides alone, so `tokens` may be empty.
+    and by how many logits it was behind. `near_tie_redecode`: the pass ended at a near-tie, which
+    the next pass decides alone, so `tokens` may be empty.
     """
 
     tokens: tuple[int, ...]
@@ -85,7 +85,7 @@ class Step:
     origins: tuple[Origin | None, ...]
     drafted: int
     accepted: int
-    guarded: bool = False
+    near_tie_redecode: bool = False
     finish: Finish | None = None
 
 
@@ -128,12 +128,12 @@ class Decoding:
         path: list[int] = []
         tokens: list[int] = []
         runners_up: list[tuple[int, float]] = []
-        node, guarded = ROOT, False
+        node, near_tie_redecode = ROOT, False
         while True:
             row = logits[node + 1]
             best, second = _best_two(row)
             if len(draft) and row[best] - row[second] < self.limits.min_margin:
-                guarded = True
+                near_tie_redecode = True
                 break
             token = self.chooser.choose(row, len(self.prompt) + self.n_tokens + len(tokens))
             if token in self.limits.end_ids:
@@ -149,7 +149,7 @@ class Decoding:
             if node == ROOT:
                 break
             path.append(node)
-        self._alone = guarded
+        self._alone = near_tie_redecode
         return self._commit(tokens, runners_up, path, logits)
 
     def _commit(
@@ -177,7 +177,7 @@ class Decoding:
             origins=(*origins, *(None,) * (len(tokens) - len(origins))),
             drafted=len(draft),
             accepted=len(path),
-            guarded=self._alone,
+            near_tie_redecode=self._alone,
             finish=self.finish,
         )
         # A near-tie is decided by decoding its own row again: that row must leave the cache.

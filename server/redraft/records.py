@@ -123,7 +123,7 @@ class Stats:
     passes: int = 0
     drafted: int = 0
     accepted: int = 0
-    guarded: int = 0  # near-ties that were decided again, alone
+    near_tie_redecodes: int = 0  # near-ties that a pass of one row decided
     prefill_s: float = 0.0
     decode_s: float = 0.0
 

@@ -292,7 +292,7 @@ def test_a_pass_over_a_near_tie_drafts_nothing():
     prompt = [1, 2]
     drafter = FixedDrafter(Draft.chain([1, 2, 3], "guess"))
     steps = run(Markov(prompt), prompt, drafter, min_margin=100.0, max_tokens=3)
-    assert [(step.guarded, step.drafted) for step in steps] == [
+    assert [(step.near_tie_redecode, step.drafted) for step in steps] == [
         (True, 2), (False, 0), (True, 1), (False, 0), (False, 0),
     ]  # fmt: skip
     assert len(written(steps)) == 3

@@ -36,7 +36,7 @@ class EditRecord:
     passes: int
     drafted: int
     accepted: int
-    guarded: int
+    near_tie_redecodes: int
     decode_s: float
     runs_s: tuple[float, ...]
     oracle_passes: int
@@ -103,7 +103,7 @@ def _record(
         passes=stats.passes,
         drafted=stats.drafted,
         accepted=stats.accepted,
-        guarded=stats.guarded,
+        near_tie_redecodes=stats.near_tie_redecodes,
         decode_s=median(times),
         runs_s=times,
         oracle_passes=best.passes,
@@ -144,7 +144,7 @@ def _figures(own: Sequence[EditRecord], plain: dict[str, EditRecord]) -> dict[st
         "equal_to_plain": not parted,
         "copied_tasks": len(gains),
         "copied_median_speedup": median(gains) if gains else None,
-        "guarded": sum(one.guarded for one in own),
+        "near_tie_redecodes": sum(one.near_tie_redecodes for one in own),
         "differences": len(parted),
         "differences_per_1000_tokens": 1000 * _ratio(len(parted), n_compared),
     }

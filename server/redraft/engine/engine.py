@@ -147,8 +147,8 @@ class Engine:
         """Decode several (prompt, max_tokens), up to `n_parallel` in a pass.
 
         Yields (index, completion) as they end. With exactness "invariant" each text is what
-        `complete` gives for it alone; with "fast" near-ties are not guarded. Prompts with the same
-        file part share its cells. A time limit counts for each from its own start.
+        `complete` gives for it alone; with "fast" near-ties are not decoded again. Prompts with
+        the same file part share its cells. A time limit counts for each from its own start.
         """
         self._check_use()
         # A draft model follows one text at a time, and lookahead drafts in trees.

@@ -69,7 +69,7 @@ class Report:
         self._expected = expected
         self._reused: int | None = None
         self._prefill_s = 0.0
-        self._guarded = 0
+        self._near_tie_redecodes = 0
         self._last = 0.0
 
     def prefilled(self, n_tokens: int, seconds: float) -> None:
@@ -84,7 +84,7 @@ class Report:
 
     def decoded(self, step: Step, pieces: Pieces) -> None:
         now = time.perf_counter()
-        self._guarded += step.guarded
+        self._near_tie_redecodes += step.near_tie_redecode
         self.passes.append(
             Pass(
                 tokens=step.tokens,
@@ -114,7 +114,7 @@ class Report:
             passes=len(self.passes),
             drafted=sum(one.drafted for one in self.passes),
             accepted=sum(origin is not None for one in self.passes for origin in one.origins),
-            guarded=self._guarded,
+            near_tie_redecodes=self._near_tie_redecodes,
             prefill_s=self._prefill_s,
             decode_s=sum(one.seconds for one in self.passes),
         )

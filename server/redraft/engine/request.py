@@ -82,12 +82,12 @@ class Request:
             is_shared=is_shared,
         )
         # A near-tie is decided in a pass of one row, which texts that share passes do not get.
-        guarded = not self.is_invariant and not is_shared
+        redecodes_near_ties = not self.is_invariant and not is_shared
         limits = Limits(
             max_tokens=self.max_tokens,
             end_ids=strategies.file.end_ids,
             control_ids=strategies.file.control_ids,
-            min_margin=NEAR_TIE if guarded else 0.0,
+            min_margin=NEAR_TIE if redecodes_near_ties else 0.0,
         )
         drafter = strategies.drafter(self.options.strategy, task)
         return Decoding(self.tokens, drafter, limits, _chooser(self.options))

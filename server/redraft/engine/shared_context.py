@@ -171,7 +171,7 @@ class SharedContext:
         n_more = n_rows - n_real
         self._used += n_real
         sequences: list[tuple[int, ...]] = [(owner,) for owner in owners]
-        logits = self._guarded(
+        logits = self._run_or_reset(
             rows + rows[-1:] * n_more,
             positions + list(range(n_more)),
             sequences + [(PADDING,)] * n_more,
@@ -181,7 +181,7 @@ class SharedContext:
             self.context.remove(PADDING, 0)
         return logits[:n_real]
 
-    def _guarded(
+    def _run_or_reset(
         self,
         rows: list[int],
         positions: list[int],

@@ -19,7 +19,7 @@ def record(task: str, strategy: str, **given: object) -> EditRecord:
         "passes": 100,
         "drafted": 0,
         "accepted": 0,
-        "guarded": 0,
+        "near_tie_redecodes": 0,
         "decode_s": 10.0,
         "runs_s": (10.0,),
         "oracle_passes": 10,
@@ -37,7 +37,7 @@ def test_a_summary_is_of_totals():
             record("a", "plain"),
             record("b", "plain", decode_s=30.0, output_tokens=300, copied_share=0.9),
             record("a", "copy", passes=20, decode_s=4.0),
-            record("b", "copy", passes=20, decode_s=6.0, output_tokens=300, guarded=2),
+            record("b", "copy", passes=20, decode_s=6.0, output_tokens=300, near_tie_redecodes=2),
         ]
     )["copy"]
     expected = {
@@ -49,7 +49,7 @@ def test_a_summary_is_of_totals():
         "oracle_time_ratio": 2.5,
         "copied_tasks": 1,
         "copied_median_speedup": 5.0,
-        "guarded": 2,
+        "near_tie_redecodes": 2,
         "equal_to_plain": True,
         "differences_per_1000_tokens": 0.0,
     }

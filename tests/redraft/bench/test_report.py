@@ -72,7 +72,7 @@ def _edit(
         passes=100 if strategy == "plain" else 10,
         drafted=0,
         accepted=0,
-        guarded=0,
+        near_tie_redecodes=0,
         decode_s=decode_s,
         runs_s=(decode_s,),
         oracle_passes=9,

@@ -101,8 +101,8 @@ def test_json_is_one_object_with_the_keys_that_are_promised(shop: Path, run_cli)
     assert said["diff"].startswith("--- a/shop.py\n")
     assert sorted(said) == ["diff", "edits", "outcome", "path", "reason", "stats"]
     assert sorted(said["stats"]) == [
-        *("accepted", "decode_s", "drafted", "guarded", "output_tokens", "passes", "prefill_s"),
-        *("prompt_tokens", "reused_tokens", "tokens_per_s"),
+        *("accepted", "decode_s", "drafted", "near_tie_redecodes", "output_tokens", "passes"),
+        *("prefill_s", "prompt_tokens", "reused_tokens", "tokens_per_s"),
     ]
 
 

@@ -89,14 +89,19 @@ def test_a_report_adds_up():
     pieces = Pieces(b"a", b"b")
     others, origins = ((1, 0.5), (0, 2.0)), ("copied", None)
     step = Step(
-        tokens=(0, 1), runners_up=others, origins=origins, drafted=3, accepted=1, guarded=True
+        tokens=(0, 1),
+        runners_up=others,
+        origins=origins,
+        drafted=3,
+        accepted=1,
+        near_tie_redecode=True,
     )
     report.decoded(step, pieces)
     step = Step(tokens=(0,), runners_up=((1, 4.0),), origins=(None,), drafted=0, accepted=0)
     report.decoded(step, pieces)
     stats = report.stats(3)
     assert (stats.prompt_tokens, stats.reused_tokens, stats.output_tokens) == (9, 4, 3)
-    assert (stats.passes, stats.drafted, stats.accepted, stats.guarded) == (2, 3, 1, 1)
+    assert (stats.passes, stats.drafted, stats.accepted, stats.near_tie_redecodes) == (2, 3, 1, 1)
     assert stats.prefill_s == 0.5
     assert stats.decode_s == sum(one.seconds for one in report.passes)
     assert [one.pieces for one in report.passes] == [(b"a", b"b"), (b"a",)]

@@ -17,7 +17,7 @@ __all__ = ["add_parser"]
 _SHOWN = (
     *("tokens_per_pass", "tokens_per_s", "speedup", "least_speedup", "most_speedup"),
     *("copied_median_speedup", "oracle_ratio", "oracle_time_ratio", "equal_to_plain"),
-    *("differences_per_1000_tokens", "guarded"),
+    *("differences_per_1000_tokens", "near_tie_redecodes"),
 )
 
 
