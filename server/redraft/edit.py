@@ -8,9 +8,10 @@ Guarantees of a `Rewritten`: applying its replacements gives its new text, and e
 lies inside the request's target, whatever the model wrote.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Final, Literal, TypeAlias
 
 from redraft.postprocess.intent import asks_to_fix
 from redraft.postprocess.reply import interpret
@@ -31,6 +32,7 @@ from redraft.records import (
     Outcome,
     Progress,
     Prompt,
+    Reason,
     Refused,
     Rewritten,
     Route,
@@ -39,7 +41,30 @@ from redraft.records import (
 )
 from redraft.text import diff
 
-__all__ = ["PromptRequest", "ask", "outcome_of_reply", "rewrite"]
+__all__ = [
+    "RETRYABLE",
+    "PromptRequest",
+    "Retry",
+    "ask",
+    "choose_retry",
+    "outcome_of_reply",
+    "rewrite",
+]
+
+Retry: TypeAlias = Literal[
+    "feedback",  # tell the model what was wrong with its reply
+    "runner_up",  # take the reply again from where another token was nearly chosen
+    "show_target",  # show the target that the first prompt only named
+]
+
+# The refusals that a second try can mend, and how it may ask. A reply that deletes its target or
+# holds no code comes mostly of a target that was named and not shown: to say so mends nothing.
+RETRYABLE: Final[Mapping[Reason, tuple[Retry, ...]]] = {
+    "parse_broken": ("show_target", "feedback"),
+    "elision": ("show_target", "feedback"),
+    "deletion": ("show_target",),
+    "no_code": ("show_target",),
+}
 
 # Room for a reply, in tokens. An edit seldom makes its target half as long again; 512 more hold a
 # new function or docstring. The tight figure is for a target that nearly fills the context.
@@ -91,15 +116,32 @@ def rewrite(
     completion = talk.reply(asked, options)
     first = outcome_of_reply(request, asked.prompt, completion)
     left = _less(options, first.stats)
-    match first:
-        # Other instructions may be fulfilled already: then to insist would bring a needless edit.
-        case Unchanged() if asks_to_fix(request.instruction):
+    match choose_retry(request, first), first:
+        case "runner_up", _:
             second = talk.otherwise(asked, completion, left)
-        case Refused(reason="parse_broken" | "elision" as mistake):
+        case "feedback", Refused(reason="parse_broken" | "elision" as mistake):
             second = talk.told(mistake, left)
         case _:
             return first
     return _settled(first, second)
+
+
+def choose_retry(
+    request: EditRequest, outcome: Outcome, *, is_named_only: bool = False
+) -> Retry | None:
+    """Return how to ask again after a first `outcome`; None where a second try would not help.
+
+    `is_named_only`: the first prompt named the target and did not show it.
+    """
+    match outcome:
+        case Refused(reason=reason):
+            retries = RETRYABLE.get(reason, ())
+            return next((r for r in retries if is_named_only or r != "show_target"), None)
+        # Other instructions may be fulfilled already: then to insist would bring a needless edit.
+        case Unchanged() if asks_to_fix(request.instruction) and not is_named_only:
+            return "runner_up"
+        case _:
+            return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,16 +6,13 @@ and those whose replies are refused are shown. Pure but for the model.
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
 
 from redraft.codemod.replies import Reply
 from redraft.codemod.task import Answer, PreparedFile, RunContext, answers
-from redraft.edit import PromptRequest, ask, outcome_of_reply
-from redraft.records import Completion, EditRequest, Model, Reason, Refused
+from redraft.edit import PromptRequest, ask, choose_retry, outcome_of_reply
+from redraft.records import Completion, EditRequest, Model, Outcome, Refused
 
 __all__ = ["answered"]
-
-_MENDABLE: Final[tuple[Reason, ...]] = ("parse_broken", "elision", "deletion", "no_code")
 
 
 def answered(
@@ -30,29 +27,33 @@ def answered(
     tries: list[tuple[int, int, PromptRequest]] = []
     for at, (file, own) in enumerate(found):
         for n, answer in enumerate(own):
-            if _reason(file.requests[n], file.asked[n], answer) in _MENDABLE:
-                shown = ask(file.requests[n], model, replace(task.options, route="edit"))
+            request = file.requests[n]
+            outcome = _outcome(request, file.asked[n], answer)
+            if outcome and choose_retry(request, outcome, is_named_only=True) == "show_target":
+                shown = ask(request, model, replace(task.options, route="edit"))
                 if isinstance(shown, PromptRequest) and shown != file.asked[n]:
                     tries.append((at, n, shown))
     again = answers([shown for *_, shown in tries], model, replace(task, on_reply=_ignore))
     for (at, n, shown), answer in zip(tries, again, strict=True):
         file, own = found[at]
         # A run that is cut short here has not done with the file.
-        if _reason(file.requests[n], shown, answer) in (None, "cancelled"):
+        outcome = _outcome(file.requests[n], shown, answer)
+        if outcome and (not isinstance(outcome, Refused) or outcome.reason == "cancelled"):
             own[n] = _both(own[n], answer)
             asked = (*file.asked[:n], shown, *file.asked[n + 1 :])
             found[at] = (replace(file, asked=asked), own)
     return found
 
 
-def _reason(request: EditRequest, asked: PromptRequest | Refused, answer: Answer) -> str | None:
-    """Why no edit comes of `answer`; None where one does, or nothing is to change."""
+def _outcome(
+    request: EditRequest, asked: PromptRequest | Refused, answer: Answer
+) -> Outcome | None:
+    """What `answer` comes to; None where nothing was asked or the library failed."""
     if isinstance(asked, Refused) or isinstance(answer, Refused):
-        return "context"
+        return None
     if not isinstance(answer.completion, Completion):
-        return "failed"
-    ending = outcome_of_reply(request, asked.prompt, answer.completion)
-    return ending.reason if isinstance(ending, Refused) else None
+        return None
+    return outcome_of_reply(request, asked.prompt, answer.completion)
 
 
 def _both(first: Answer, second: Answer) -> Answer:

@@ -209,6 +209,41 @@ def test_a_part_whose_reply_is_refused_is_shown_and_asked_about_once_more(
     assert again.prompts == [], "both tries are known"
 
 
+LONG = (
+    "def old_report(rows):\n"
+    + "".join(f"    line_{n} = rows[{n}]\n" for n in range(12))
+    + "    return rows\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("reason", "reply"),
+    [
+        ("parse_broken", LONG.replace("(rows)", "(rows")),
+        ("elision", "def report(a):\n    # ... rest unchanged ...\n    pass\n"),
+        ("deletion", "def new_report(rows):\n    return rows\n"),
+        ("no_code", "\n"),
+    ],
+)
+def test_every_refusal_that_showing_the_target_may_mend_is_retried(
+    repo: Path, codemod, reason: str, reply: str
+):
+    (repo / "report.py").write_text(f"import csv\n\n\n{LONG}")
+    stubborn = Together(rule=lambda source: reply)
+    ran = codemod("rename old", "report.py", model=stubborn)
+    assert f"targets  1 refused: {reason}\n" in ran.err
+    assert len(stubborn.prompts) == 2
+
+    class Confused(Together):
+        def before_reply(self, prompt):
+            is_shown = any(piece.text == prompt.source for piece in prompt.request)
+            self.rule = (lambda s: s.replace("old", "new")) if is_shown else (lambda s: reply)
+
+    ran = codemod("rename  old", "report.py", "--write", model=Confused())
+    assert ran.code == 0
+    assert (repo / "report.py").read_text().endswith(LONG.replace("old", "new"))
+
+
 def test_sarif_tells_refusals_with_their_place(repo: Path, codemod):
     (repo / "odd name.py").write_text("def a(self):\n    pass\n")
     said = json.loads(codemod("x", ".", "--sarif", model=Together(rule=refusing)).out)
