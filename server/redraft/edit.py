@@ -23,7 +23,7 @@ from redraft.prompting.build import (
     build_prompt,
     prefix_reply,
 )
-from redraft.prompting.target_view import show
+from redraft.prompting.target_view import view_target
 from redraft.records import (
     Completion,
     DecodeOptions,
@@ -176,7 +176,7 @@ class _Talk:
 
     def otherwise(self, asked: PromptRequest, first: Completion, options: DecodeOptions) -> Outcome:
         """What comes of `first` when it goes the way that was closest."""
-        own = show(self.request).text
+        own = view_target(self.request).text
         begun = branch_at_runner_up(first, own, self.request.language)
         if begun is None:
             return Unchanged(stats=Stats(), notes=())
@@ -211,7 +211,7 @@ def ask(
     room = partial(_with_room, request, model, options.route, mistake)
     if options.max_tokens is not None:
         return room(options.max_tokens)
-    n_target = model.count_tokens(show(request).text)
+    n_target = model.count_tokens(view_target(request).text)
     generous, tight = (int(share * n_target) + more for share, more in (_GENEROUS, _TIGHT))
     asked = room(generous)
     return asked if isinstance(asked, PromptRequest) else room(tight)
@@ -224,7 +224,7 @@ def outcome_of_reply(request: EditRequest, asked: Prompt, completion: Completion
     if isinstance(new, Refused):
         return new
     target = request.target
-    replacements = diff.minimal(target.of(request.text), new, offset=target.start)
+    replacements = diff.minimal_replacements(target.of(request.text), new, offset=target.start)
     if not replacements:
         return Unchanged(stats=completion.stats, notes=asked.notes)
     return Rewritten(

@@ -218,7 +218,7 @@ def _diff() -> float:
     for n in rng.sample(range(5_000), 20):
         changed[n] = changed[n].replace("compute", "derive")
     began = time.perf_counter()
-    diff.minimal("".join(lines), "".join(changed))
+    diff.minimal_replacements("".join(lines), "".join(changed))
     return time.perf_counter() - began
 
 

@@ -26,7 +26,7 @@ from redraft.codemod.replies import Reply
 from redraft.codemod.results import FileResult, Summary, TargetResult
 from redraft.codemod.task import RetryRequest, Review, Verdict
 from redraft.records import Completion, Rewritten
-from redraft.text.diff import unified
+from redraft.text.diff import unified_diff
 from redraft.text.files import Document
 
 __all__ = ["CodemodReporter", "InterruptHandler", "Output", "reviewer"]
@@ -105,7 +105,7 @@ class CodemodReporter:
             print_json(record(result))
         elif self._output == "diff" and result.document and result.new_text is not None:
             with self._paused():
-                print_diff(unified(result.document.text, result.new_text, result.path))
+                print_diff(unified_diff(result.document.text, result.new_text, result.path))
         sys.stdout.flush()
 
     @contextmanager
@@ -218,7 +218,7 @@ def reviewer(stopper: InterruptHandler) -> Review:
         nonlocal wants_all
         if wants_all or not isinstance(result.ending, Rewritten):
             return "yes"
-        print_diff(unified(document.text, result.ending.new_text, path))
+        print_diff(unified_diff(document.text, result.ending.new_text, path))
         sys.stdout.flush()
         while True:
             answer = _read(

@@ -7,7 +7,7 @@ from typing import Any
 from redraft.codemod.plan import Plan
 from redraft.codemod.results import FileResult, Summary, TargetResult, kind_of
 from redraft.records import Refused
-from redraft.text.diff import unified
+from redraft.text.diff import unified_diff
 
 __all__ = ["n_of", "problems", "record", "rows"]
 
@@ -16,7 +16,7 @@ def record(result: FileResult) -> dict[str, Any]:
     """The object of one file, for --json and --jsonl. Lines count from 1, times are in seconds."""
     diff = ""
     if result.document is not None and result.new_text is not None:
-        diff = unified(result.document.text, result.new_text, result.path)
+        diff = unified_diff(result.document.text, result.new_text, result.path)
     return {
         "path": result.path,
         "state": result.state,

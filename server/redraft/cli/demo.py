@@ -21,7 +21,7 @@ from redraft.errors import RedraftError
 from redraft.records import DecodeOptions, EditRequest, Model, Rewritten
 from redraft.syntax import target_named
 from redraft.text import files
-from redraft.text.diff import unified
+from redraft.text.diff import unified_diff
 
 __all__ = ["add_parser", "handler"]
 
@@ -57,7 +57,7 @@ def handler(args: argparse.Namespace) -> int:
             edit = _edit(request, model, fast)
             new = replace(document, text=edit.new_text)
             files.write_atomic(path, new.encode(), expected=document.encode())
-            output.print_diff(unified(document.text, files.read(path).text, FILE))
+            output.print_diff(unified_diff(document.text, files.read(path).text, FILE))
             plain = _edit(request, model, replace(fast, strategy="plain"))
     print(_comparison(edit, plain))
     return 0

@@ -24,7 +24,7 @@ from redraft.records import (
 )
 from redraft.syntax import LANGUAGES, language_of
 from redraft.text import files
-from redraft.text.diff import unified
+from redraft.text.diff import unified_diff
 from redraft.text.files import Document
 
 __all__ = [
@@ -199,7 +199,7 @@ def _print(outcome: Outcome, job: EditJob, args: argparse.Namespace) -> None:
     elif job.is_stdin and args.write and not isinstance(outcome, Refused):
         sys.stdout.buffer.write(replace(job.document, text=new_text).encode())
     else:
-        output.print_diff(unified(request.text, new_text, request.path))
+        output.print_diff(unified_diff(request.text, new_text, request.path))
     for note in outcome.notes:
         output.say(f"note: {note}")
     if isinstance(outcome, Refused):

@@ -25,7 +25,7 @@ from redraft.records import (
     Stats,
     Unchanged,
 )
-from redraft.text.diff import unified
+from redraft.text.diff import unified_diff
 from redraft.text.lines import LineIndex
 
 __all__ = ["figures", "print_diff", "print_json", "progress", "record", "say"]
@@ -62,7 +62,7 @@ def record(outcome: Outcome, request: EditRequest) -> dict[str, Any]:
     kind, reason = _verdict(outcome)
     diff, replacements = "", tuple[Replacement, ...]()
     if isinstance(outcome, Rewritten):
-        diff = unified(request.text, outcome.new_text, request.path)
+        diff = unified_diff(request.text, outcome.new_text, request.path)
         replacements = outcome.replacements
     index = LineIndex(request.text)
     return {

@@ -66,7 +66,7 @@ class FileEdit:
     def _merged(self, results: list[TargetResult]) -> FileResult:
         """The edits of all targets together, as long as the file still parses with them."""
         file, document = self._opened.file, self._opened.document
-        text = diff.apply(document.text, _replacements(results))
+        text = diff.apply_replacements(document.text, _replacements(results))
         if text == document.text:
             return self._unchanged(results)
         if file.language and _n_errors(text, file) > _n_errors(document.text, file):

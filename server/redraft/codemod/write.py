@@ -130,7 +130,7 @@ def _remove_scratch(path: Path) -> None:
 
 
 def _announced(path: str, old: Document, new_text: str, kinds: Mapping[str, int]) -> Announced:
-    edits = diff.minimal(old.text, new_text)
+    edits = diff.minimal_replacements(old.text, new_text)
     return Announced(
         path=path,
         before=digest(old.encode()),
@@ -141,7 +141,7 @@ def _announced(path: str, old: Document, new_text: str, kinds: Mapping[str, int]
 
 
 def _forward(text: str, announced: Announced) -> str:
-    return diff.apply(
+    return diff.apply_replacements(
         text,
         [
             Replacement(span=Span(start, start + len(old)), new_text=new)
@@ -157,7 +157,7 @@ def _backward(text: str, announced: Announced) -> str:
         span = Span(start + shift, start + shift + len(new))
         replacements.append(Replacement(span=span, new_text=old))
         shift += len(new) - len(old)
-    return diff.apply(text, replacements)
+    return diff.apply_replacements(text, replacements)
 
 
 def _bytes(result: FileResult) -> tuple[bytes, bytes]:

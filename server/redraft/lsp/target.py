@@ -5,7 +5,7 @@ from redraft.lsp.params import EditParams
 from redraft.lsp.positions import span_of
 from redraft.records import Span
 from redraft.syntax import target_at
-from redraft.text.lines import LineIndex, Unit, ending_of
+from redraft.text.lines import LineIndex, Unit, line_ending
 
 __all__ = ["target_of"]
 
@@ -41,4 +41,4 @@ def _lines(span: Span, index: LineIndex) -> Span:
     """The whole lines `span` lies on, without the last one's ending."""
     first = index.line_span(index.line_at(span.start))
     last = index.line_span(index.line_at(max(span.start, span.stop - 1)))
-    return Span(first.start, last.stop - len(ending_of(last.of(index.text))))
+    return Span(first.start, last.stop - len(line_ending(last.of(index.text))))

@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 from redraft import syntax
 from redraft.postprocess.intent import asks_to_remove
-from redraft.prompting.target_view import lf
 from redraft.records import EditRequest, Reason
+from redraft.text.lines import to_lf
 
 __all__ = ["first_violation", "is_python"]
 
@@ -66,7 +66,7 @@ def is_python(code: str) -> bool:
 
 
 def _n_filled(text: str) -> int:
-    return sum(bool(line.strip()) for line in lf(text).split("\n"))
+    return sum(bool(line.strip()) for line in to_lf(text).split("\n"))
 
 
 _GUARDS: dict[Reason, Callable[[EditRequest, str], str | None]] = {

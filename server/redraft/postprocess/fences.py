@@ -7,8 +7,8 @@ Knows the habits of models, no language.
 import re
 from collections.abc import Sequence
 
-from redraft.prompting.target_view import lf
 from redraft.records import EditRequest
+from redraft.text.lines import to_lf
 
 __all__ = ["strip_fences"]
 
@@ -28,8 +28,8 @@ _PREAMBLE = re.compile(
 
 def strip_fences(reply: str, request: EditRequest) -> str:
     """The code in `reply`, LF only; "" where there is none."""
-    own = lf(request.target.of(request.text))
-    text = _without_tags(lf(reply), own + request.instruction)
+    own = to_lf(request.target.of(request.text))
+    text = _without_tags(to_lf(reply), own + request.instruction)
     lines = _without_fences(text.split("\n"), own.split("\n"))
     return "\n".join(lines if request.language is None else _without_preamble(lines, own))
 

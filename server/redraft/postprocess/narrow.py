@@ -6,8 +6,9 @@ the tests that it was shown.
 
 from redraft import syntax
 from redraft.postprocess.intent import asks_to_add, asks_to_fix
-from redraft.prompting.target_view import lf, named_target
+from redraft.prompting.target_view import named_target
 from redraft.records import EditRequest, Span
+from redraft.text.lines import to_lf
 
 __all__ = ["narrow"]
 
@@ -55,7 +56,7 @@ def _without_quoted(request: EditRequest, code: str) -> str:
     told = request.instruction
     if request.language is None or not asks_to_fix(told) or asks_to_add(told):
         return code
-    own = lf(request.target.of(request.text))
+    own = to_lf(request.target.of(request.text))
     quoted = _lines(told)
     begins = quoted - _lines(own)
     lines = code.split("\n")
@@ -82,4 +83,4 @@ def _is_held_outside(request: EditRequest, span: Span, code: str) -> bool:
 
 def _lines(text: str) -> set[str]:
     """The filled lines of `text`, white space at their ends aside."""
-    return {line.strip() for line in lf(text).split("\n")} - {""}
+    return {line.strip() for line in to_lf(text).split("\n")} - {""}

@@ -13,9 +13,9 @@ from redraft.postprocess.fences import strip_fences
 from redraft.postprocess.intent import asks_to_lay_out, asks_to_remove
 from redraft.postprocess.narrow import narrow
 from redraft.postprocess.whitespace import reindent, restore_lines
-from redraft.prompting.target_view import TargetView, lf, show
+from redraft.prompting.target_view import TargetView, view_target
 from redraft.records import Completion, EditRequest, Prompt, Reason, Refused
-from redraft.text.lines import indentation, line_ending_at
+from redraft.text.lines import detect_indentation, line_ending_at, to_lf
 
 __all__ = ["interpret"]
 
@@ -35,7 +35,7 @@ def interpret(request: EditRequest, prompt: Prompt, completion: Completion) -> s
 
 
 def _new_text(request: EditRequest, reply: str) -> str | _Objection:
-    shown = show(request)
+    shown = view_target(request)
     code = _code(request, reply)
     if not isinstance(code, str):
         return code
@@ -101,7 +101,7 @@ def _laid_out(request: EditRequest, shown: TargetView, lines: list[str]) -> list
     lines = lines[filled[0] : filled[-1] + 1] if filled else []
     if shown.is_fragment:
         lines = _without_surroundings(shown, lines)
-    style = indentation(shown.text) or indentation(lf(request.text))
+    style = detect_indentation(shown.text) or detect_indentation(to_lf(request.text))
     # An insertion has no line to go by but the indentation it is made at.
     model_lines = [f"{shown.indentation}."] if shown.is_insertion else shown.text.split("\n")
     return reindent(lines, model_lines, style=style) if shown.target or shown.indentation else lines

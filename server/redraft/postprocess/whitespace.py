@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from itertools import accumulate
 
-from redraft.text.lines import ending_of, indentation, split_lines
+from redraft.text.lines import detect_indentation, line_ending, split_lines
 
 __all__ = ["reindent", "restore_lines"]
 
@@ -30,13 +30,13 @@ def restore_lines(source: str, lines: Sequence[str], *, ending: str, exact: bool
     core = old[head : len(old) - tail]
     key = _content if exact else str.rstrip
     matches = list(_matches([key(line) for line in core], [key(line) for line in lines]))
-    endings = _fill([ending_of(core[i]) if i is not None else "" for i, _ in matches])
+    endings = _fill([line_ending(core[i]) if i is not None else "" for i, _ in matches])
     texts = [
         _content(core[i]) if i is not None and kept else line
         for (i, kept), line in zip(matches, lines, strict=True)
     ]
     middle = [text + (own or ending) for text, own in zip(texts, endings, strict=True)]
-    if middle and core and not ending_of(old[-1]) and not tail:
+    if middle and core and not line_ending(old[-1]) and not tail:
         middle[-1] = _content(middle[-1])
     return "".join([*old[:head], *middle, *old[len(old) - tail :]])
 
@@ -69,7 +69,7 @@ def _blank_ends(lines: Sequence[str]) -> tuple[int, int]:
 
 
 def _content(line: str) -> str:
-    return line[: len(line) - len(ending_of(line))]
+    return line[: len(line) - len(line_ending(line))]
 
 
 def reindent(lines: Sequence[str], source: Sequence[str], *, style: str | None) -> list[str]:
@@ -77,7 +77,7 @@ def reindent(lines: Sequence[str], source: Sequence[str], *, style: str | None) 
 
     Where only the first line lost its indentation only that one is moved; otherwise all of them by
     the same amount, so that strings over several lines keep their shape where they can. `style` is
-    one step of the wanted indentation (as of `text.indentation`).
+    one step of the wanted indentation (as of `detect_indentation`).
     """
     styled = _restyle(lines, source, style)
     ours, theirs = _first_indent(source), _first_indent(styled)
@@ -120,7 +120,7 @@ def _indent(line: str) -> str:
 
 def _restyle(lines: Sequence[str], source: Sequence[str], style: str | None) -> list[str]:
     """`lines` with tabs for spaces, or the reverse, where `source` is of the other kind only."""
-    theirs = indentation("\n".join(lines))
+    theirs = detect_indentation("\n".join(lines))
     is_mixed = len({kind for line in source for kind in _indent(line)}) > 1
     if style is None or theirs is None or is_mixed or (style == "\t") == (theirs == "\t"):
         return list(lines)

@@ -14,9 +14,10 @@ from typing import Final, Literal, TypeAlias
 
 from redraft import syntax
 from redraft.prompting import template
-from redraft.prompting.target_view import TargetView, lf, named_target, show
+from redraft.prompting.target_view import TargetView, named_target, view_target
 from redraft.prompting.truncate import TruncatedFile, truncate
 from redraft.records import EditRequest, Model, Piece, Prompt, Refused, Route, Stats
+from redraft.text.lines import to_lf
 
 __all__ = [
     "WORDINGS",
@@ -97,7 +98,7 @@ def build_prompt(
     tell its parts from each other. `mistake`: what a first reply did wrong; `ask_for_explanation`
     and `append_explanation` then ask in two steps.
     """
-    shown = show(request)
+    shown = view_target(request)
     frame = template.render_frame(model.chat_template)
     head = (frame.opening, Piece(f"{request.path}\n"))
     # Not longer than those of the instruction: they are mostly around pasted tests or messages, and
@@ -225,7 +226,7 @@ def _line(text: str) -> str:
 
 
 def _does_not_fit(request: EditRequest, model: Model, max_tokens: int) -> Refused:
-    n_target = model.count_tokens(lf(request.target.of(request.text)))
+    n_target = model.count_tokens(to_lf(request.target.of(request.text)))
     n_instruction = model.count_tokens(request.instruction)
     message = (
         f"the target ({n_target:,} tokens), the instruction ({n_instruction:,}) and a reply of up "

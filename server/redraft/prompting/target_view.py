@@ -9,13 +9,9 @@ from dataclasses import dataclass
 
 from redraft import syntax
 from redraft.records import EditRequest, Span
+from redraft.text.lines import to_lf
 
-__all__ = ["TargetView", "lf", "named_target", "show"]
-
-
-def lf(text: str) -> str:
-    """`text` with every CRLF and CR turned into LF."""
-    return text.replace("\r\n", "\n").replace("\r", "\n")
+__all__ = ["TargetView", "named_target", "view_target"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +30,7 @@ class TargetView:
     @property
     def text(self) -> str:
         """What the model is shown and a good reply starts from: LF only, lead included."""
-        return lf(self.indentation + self.target)
+        return to_lf(self.indentation + self.target)
 
     @property
     def is_fragment(self) -> bool:
@@ -46,21 +42,21 @@ class TargetView:
         return not self.target
 
 
-def show(request: EditRequest) -> TargetView:
+def view_target(request: EditRequest) -> TargetView:
     """How the target of `request` is shown."""
     text, span = request.text, request.target
     target = span.of(text)
     left = _since_line_start(text[: span.start])
     # A target that takes its last line's ending with it has nothing to its right.
     right = "" if target.endswith(("\r", "\n")) else _until_line_end(text[span.stop :])
-    first = lf(text[: span.start]).count("\n") + 1
+    first = to_lf(text[: span.start]).count("\n") + 1
     return TargetView(
         indentation="" if left.strip() else left,
         target=target,
         before=left,
         after=right,
         first_line=first,
-        last_line=first + max(0, lf(target.rstrip("\r\n")).count("\n")),
+        last_line=first + max(0, to_lf(target.rstrip("\r\n")).count("\n")),
     )
 
 

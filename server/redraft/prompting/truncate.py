@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from redraft import syntax
-from redraft.prompting.target_view import lf
 from redraft.records import EditRequest, Span
-from redraft.text.lines import split_lines
+from redraft.text.lines import split_lines, to_lf
 
 __all__ = ["TruncatedFile", "truncate"]
 
@@ -36,7 +35,7 @@ def truncate(request: EditRequest, *, budget: int, count: Callable[[str], int]) 
     once is the rule. A budget too small even for the target alone leaves an empty text: the request
     repeats the target anyway.
     """
-    whole = lf(request.text)
+    whole = to_lf(request.text)
     n_tokens = count(whole)
     if n_tokens <= budget:
         return TruncatedFile(text=whole)
@@ -108,12 +107,12 @@ def _without(request: EditRequest, cuts: Iterable[Span]) -> str:
     parts: list[str] = []
     end = 0
     for cut in cuts:
-        removed = lf(cut.of(request.text))
+        removed = to_lf(cut.of(request.text))
         comment = _comment(request.language, f"... ({_n_lines(removed):,} lines omitted)")
         newline = "\n" if removed.endswith("\n") else ""
-        parts += (lf(request.text[end : cut.start]), comment, newline)
+        parts += (to_lf(request.text[end : cut.start]), comment, newline)
         end = cut.stop
-    parts.append(lf(request.text[end:]))
+    parts.append(to_lf(request.text[end:]))
     return "".join(parts)
 
 
@@ -130,4 +129,4 @@ def _distance(span: Span, target: Span) -> int:
 
 
 def _n_lines(text: str) -> int:
-    return len(lf(text).removesuffix("\n").split("\n"))
+    return len(to_lf(text).removesuffix("\n").split("\n"))

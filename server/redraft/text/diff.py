@@ -19,7 +19,7 @@ from diff_match_patch import diff_match_patch
 from redraft.records import Replacement, Span
 from redraft.text.lines import split_lines
 
-__all__ = ["apply", "minimal", "unified"]
+__all__ = ["apply_replacements", "minimal_replacements", "unified_diff"]
 
 # Myers' method takes up to the square of this in steps of Python: 0.1 s at worst for one stretch.
 _MAX_COMPARED = 1_000
@@ -50,11 +50,12 @@ class _Change(NamedTuple):
         return _Change(self.a + a, self.a_stop + a, self.b + b, self.b_stop + b)
 
 
-def minimal(old: str, new: str, *, offset: int = 0) -> tuple[Replacement, ...]:
+def minimal_replacements(old: str, new: str, *, offset: int = 0) -> tuple[Replacement, ...]:
     """The smallest edits that turn `old` into `new`, ascending and apart from each other.
 
-    `apply(old, minimal(old, new)) == new`. Spans count from the start of `old` plus
-    `offset`. No edit begins or ends inside a CRLF, or between a letter and its combining marks.
+    `apply_replacements(old, minimal_replacements(old, new)) == new`. Spans count from the start of
+    `old` plus `offset`. No edit begins or ends inside a CRLF, or between a letter and its combining
+    marks.
     """
     old_lines, new_lines = split_lines(old), split_lines(new)
     a_starts, b_starts = _starts(old_lines), _starts(new_lines)
@@ -206,7 +207,7 @@ def _starts(items: Sequence[str]) -> list[int]:
     return starts
 
 
-def apply(text: str, replacements: Sequence[Replacement]) -> str:
+def apply_replacements(text: str, replacements: Sequence[Replacement]) -> str:
     """Apply ascending, non-overlapping `replacements` to `text`.
 
     Raises ValueError where they overlap, are out of order, or reach past the text.
@@ -223,7 +224,7 @@ def apply(text: str, replacements: Sequence[Replacement]) -> str:
     return "".join(parts)
 
 
-def unified(old: str, new: str, path: str) -> str:
+def unified_diff(old: str, new: str, path: str) -> str:
     """The unified diff of `old` and `new` that `git apply` and `patch -p1` accept; "" if equal.
 
     Lines break at LF alone, as these programs have it: the CR of a CRLF stays in its line.

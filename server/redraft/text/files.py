@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from redraft.errors import InputError
+from redraft.text.lines import to_lf
 
 __all__ = ["MAX_BYTES", "Document", "Encoding", "decode", "read", "write_atomic"]
 
@@ -175,7 +176,7 @@ def _missing(path: Path) -> str:
 
 def _undecodable(path: Path, data: bytes, start: int, error: UnicodeDecodeError) -> InputError:
     before = data[start : start + error.start].decode(error.encoding)
-    line = before.replace("\r\n", "\n").replace("\r", "\n").count("\n") + 1
+    line = to_lf(before).count("\n") + 1
     return InputError(
         f"{path} is not valid {error.encoding.upper()} (line {line}, byte offset "
         f"{start + error.start}: {error.reason}); convert it to UTF-8 first"

@@ -16,11 +16,11 @@ from redraft.records import Span
 __all__ = [
     "LineIndex",
     "Unit",
-    "dominant_ending",
-    "ending_of",
-    "indentation",
+    "detect_indentation",
+    "line_ending",
     "line_ending_at",
     "split_lines",
+    "to_lf",
 ]
 
 Unit: TypeAlias = Literal["utf-8", "utf-16", "utf-32"]
@@ -43,7 +43,7 @@ class LineIndex:
         self.text = text
         lines = split_lines(text)
         self._starts = list(accumulate(map(len, lines), initial=0))
-        if lines and not ending_of(lines[-1]):
+        if lines and not line_ending(lines[-1]):
             self._starts.pop()
 
     @property
@@ -90,7 +90,7 @@ class LineIndex:
 
     def _content(self, line: int) -> Span:
         span = self.line_span(line)
-        return Span(span.start, span.stop - len(ending_of(span.of(self.text))))
+        return Span(span.start, span.stop - len(line_ending(span.of(self.text))))
 
 
 def split_lines(text: str) -> list[str]:
@@ -98,17 +98,16 @@ def split_lines(text: str) -> list[str]:
     return _LINE.findall(text)
 
 
-def ending_of(line: str) -> str:
+def to_lf(text: str) -> str:
+    """Return `text` with every CRLF and CR turned into LF."""
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def line_ending(line: str) -> str:
     """The line ending `line` closes with: LF, CRLF, CR, or nothing."""
     if line.endswith("\r\n"):
         return "\r\n"
     return line[-1:] if line.endswith(("\n", "\r")) else ""
-
-
-def dominant_ending(text: str) -> str:
-    """The most frequent line ending of `text`; LF where there is none or a draw it is part of."""
-    counts = Counter(_ENDING.findall(text))
-    return max(("\n", "\r\n", "\r"), key=lambda ending: counts[ending])
 
 
 def line_ending_at(text: str, offset: int) -> str:
@@ -120,10 +119,10 @@ def line_ending_at(text: str, offset: int) -> str:
     if after:
         return after.group()
     last = split_lines(text[:offset])[-2:]
-    return next((ending for line in reversed(last) if (ending := ending_of(line))), "\n")
+    return next((ending for line in reversed(last) if (ending := line_ending(line))), "\n")
 
 
-def indentation(text: str) -> str | None:
+def detect_indentation(text: str) -> str | None:
     """One step of the indentation of `text`: a tab, or so many spaces; None if none is indented.
 
     The step in spaces is the commonest growth from one line to the next; a growth of 1 is taken

@@ -4,7 +4,7 @@ import pytest
 
 from redraft.lsp.rebase import difference, placed, step
 from redraft.records import Replacement, Span
-from redraft.text.diff import apply
+from redraft.text.diff import apply_replacements
 
 OLD = "head\ndef f():\n    return 1\ntail\n"
 TARGET = Span(5, 26)
@@ -14,7 +14,7 @@ def after(changes: list[tuple[int, int, str]]) -> tuple[str, list]:
     text, steps = OLD, []
     for start, stop, new in changes:
         change = Replacement(span=Span(start, stop), new_text=new)
-        text = apply(text, [change])
+        text = apply_replacements(text, [change])
         steps.append(step(change, text))
     return text, steps
 
@@ -81,7 +81,7 @@ def test_a_target_that_was_touched_is_not_found(changes: list) -> None:
 def test_the_difference_turns_one_text_into_the_other(seed: int) -> None:
     rng = random.Random(seed)
     old, new = ("".join(rng.choices("ab\n", k=rng.randrange(30))) for _ in range(2))
-    assert apply(old, [difference(old, new)]) == new
+    assert apply_replacements(old, [difference(old, new)]) == new
 
 
 @pytest.mark.parametrize("seed", range(300))
@@ -98,7 +98,7 @@ def test_a_found_place_is_where_untouched_text_went(seed: int) -> None:
         b = min(len(text), a + rng.randrange(4))
         new = "".join(chr(next(fresh)) for _ in range(rng.randrange(4))) + rng.choice(["", "\n"])
         change = Replacement(span=Span(a, b), new_text=new)
-        text = apply(text, [change])
+        text = apply_replacements(text, [change])
         steps.append(step(change, text))
     place = placed(target, steps, old, text)
     assert place is None or text[place.start : place.stop] == target.of(old)

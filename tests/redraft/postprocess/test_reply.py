@@ -6,7 +6,7 @@ import pytest
 
 from redraft import syntax
 from redraft.postprocess.reply import interpret
-from redraft.prompting.target_view import show
+from redraft.prompting.target_view import view_target
 from redraft.records import Completion, EditRequest, Prompt, Refused, Span, Stats
 
 TEXT = """class Shelf:
@@ -38,7 +38,9 @@ def method(instruction="Make n an int"):
 
 
 def read(request, reply, finish="stop"):
-    prompt = Prompt(file=(), request=(), source=show(request).text, stop=("\n```",), notes=("n",))
+    prompt = Prompt(
+        file=(), request=(), source=view_target(request).text, stop=("\n```",), notes=("n",)
+    )
     completion = Completion(text=reply, finish=finish, stats=Stats(output_tokens=64))
     return interpret(request, prompt, completion)
 

@@ -1,6 +1,6 @@
 import pytest
 
-from redraft.prompting.target_view import show
+from redraft.prompting.target_view import view_target
 from redraft.records import EditRequest, Span
 
 
@@ -8,7 +8,7 @@ def shown(marked):
     """`marked` holds the target between guillemets."""
     start, stop = marked.index("«"), marked.index("»") - 1
     text = marked.replace("«", "").replace("»", "")
-    return show(EditRequest(path="a", text=text, target=Span(start, stop), instruction="Go"))
+    return view_target(EditRequest(path="a", text=text, target=Span(start, stop), instruction="Go"))
 
 
 @pytest.mark.parametrize(

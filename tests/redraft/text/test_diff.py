@@ -4,12 +4,12 @@ import subprocess
 
 import pytest
 
-from redraft.text.diff import apply, minimal, unified
+from redraft.text.diff import apply_replacements, minimal_replacements, unified_diff
 from redraft.text.lines import split_lines
 
 
 def edits(old, new):
-    return [(edit.span.of(old), edit.new_text) for edit in minimal(old, new)]
+    return [(edit.span.of(old), edit.new_text) for edit in minimal_replacements(old, new)]
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_the_smallest_readable_edits(old, new, expected):
 
 
 def test_spans_start_at_the_offset():
-    (edit,) = minimal("ab c\n", "ab d\n", offset=100)
+    (edit,) = minimal_replacements("ab c\n", "ab d\n", offset=100)
     assert (edit.span.start, edit.span.stop) == (103, 104)
 
 
@@ -82,8 +82,8 @@ def mutated(rng, pieces):
 
 
 def assert_law(old, new):
-    found = minimal(old, new)
-    assert apply(old, found) == new
+    found = minimal_replacements(old, new)
+    assert apply_replacements(old, found) == new
     end = -1
     for edit in found:
         assert edit.span.start > end, "edits touch"
@@ -174,22 +174,22 @@ def git_applies(folder, name, old, new, patch):
     ],
 )
 def test_git_applies_the_unified_diff(tmp_path, old, new):
-    assert git_applies(tmp_path, "f.py", old, new, unified(old, new, "f.py"))
+    assert git_applies(tmp_path, "f.py", old, new, unified_diff(old, new, "f.py"))
 
 
 @pytest.mark.parametrize(
     "name", ["sub/f.py", "with space.py", 'qu"ote.py', "back\\slash", "tab\there", "μ😀.py", "a\nb"]
 )
 def test_git_finds_the_file_whatever_its_name(tmp_path, name):
-    assert git_applies(tmp_path, name, "a\n", "b\n", unified("a\n", "b\n", name))
+    assert git_applies(tmp_path, name, "a\n", "b\n", unified_diff("a\n", "b\n", name))
 
 
 def test_an_absolute_path_is_taken_from_the_root():
-    assert unified("a\n", "b\n", "/src/f.py").startswith("--- a/src/f.py\n+++ b/src/f.py\n")
+    assert unified_diff("a\n", "b\n", "/src/f.py").startswith("--- a/src/f.py\n+++ b/src/f.py\n")
 
 
 def test_equal_texts_have_no_diff():
-    assert unified("a\n", "a\n", "f") == ""
+    assert unified_diff("a\n", "a\n", "f") == ""
 
 
 @pytest.mark.parametrize("seed", range(25))
@@ -197,4 +197,4 @@ def test_git_applies_any_diff(tmp_path, seed):
     rng = random.Random(seed)
     pieces = rng.choices(ODD, k=30)
     old, new = "".join(pieces), "".join(mutated(rng, pieces)) + "z"
-    assert git_applies(tmp_path, "f", old, new, unified(old, new, "f"))
+    assert git_applies(tmp_path, "f", old, new, unified_diff(old, new, "f"))

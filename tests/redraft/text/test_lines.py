@@ -6,11 +6,11 @@ import pytest
 
 from redraft.text.lines import (
     LineIndex,
-    dominant_ending,
-    ending_of,
-    indentation,
+    detect_indentation,
+    line_ending,
     line_ending_at,
     split_lines,
+    to_lf,
 )
 
 POSITIONS = json.loads(
@@ -113,20 +113,15 @@ def test_lines_break_at_lf_crlf_and_cr_only(text, lines):
     [("a\n", "\n"), ("a\r\n", "\r\n"), ("a\r", "\r"), ("a", ""), ("", ""), ("a\u2028", "")],
 )
 def test_the_ending_of_a_line(line, ending):
-    assert ending_of(line) == ending
+    assert line_ending(line) == ending
 
 
 @pytest.mark.parametrize(
-    ("text", "ending"),
-    [
-        pytest.param("", "\n", id="nothing is LF"),
-        pytest.param("a\r\nb\r\nc\n", "\r\n", id="more CRLF than LF"),
-        pytest.param("a\rb\rc\r\n", "\r", id="more CR than CRLF"),
-        pytest.param("a\r\nb\n", "\n", id="a draw is LF"),
-    ],
+    ("text", "expected"),
+    [("", ""), ("a\nb", "a\nb"), ("a\r\nb\rc\r\r\n", "a\nb\nc\n\n"), ("a\u2028", "a\u2028")],
 )
-def test_the_dominant_ending(text, ending):
-    assert dominant_ending(text) == ending
+def test_every_ending_becomes_lf(text, expected):
+    assert to_lf(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -159,4 +154,4 @@ def test_a_new_line_takes_its_neighbours_ending(text, offset, ending):
     ],
 )
 def test_the_step_of_the_indentation(text, step):
-    assert indentation(text) == step
+    assert detect_indentation(text) == step

@@ -7,7 +7,7 @@ from typing import Final
 from redraft.codemod.plan import Plan
 from redraft.codemod.results import FileResult, TargetResult, kind_of
 from redraft.records import Refused
-from redraft.text.diff import unified
+from redraft.text.diff import unified_diff
 
 __all__ = ["html"]
 
@@ -62,7 +62,7 @@ def _file(file: FileResult) -> str:
         ),
     ]
     if file.document is not None and file.new_text is not None:
-        parts.append(_diff(unified(file.document.text, file.new_text, file.path)))
+        parts.append(_diff(unified_diff(file.document.text, file.new_text, file.path)))
     return "".join([*parts, "</details>"])
 
 
