@@ -5,7 +5,7 @@ Knows token ids and numpy only: no tokenizer, no model, no clock, no I/O. A call
 decoding would have given, in fewer passes.
 """
 
-from redraft_lookup.combine import Auto, Candidate, GainTracker, LookupThenModel
+from redraft_lookup.auto import Auto, Candidate, GainTracker, LookupThenModel
 from redraft_lookup.copying import CopyDrafter
 from redraft_lookup.cost import CostCurve
 from redraft_lookup.decoding import (
@@ -22,10 +22,10 @@ from redraft_lookup.jacobi import JacobiDrafter
 from redraft_lookup.lookahead import LookaheadDrafter
 from redraft_lookup.model_draft import ModelCosts, ModelDrafter
 from redraft_lookup.ngram import NgramDrafter
+from redraft_lookup.prompt_lookup import SuffixIndex
 from redraft_lookup.sampling import BadLogitsError, Chooser, Greedy, Sampler
 from redraft_lookup.share import RowAllocator
 from redraft_lookup.substitute import Vocabulary
-from redraft_lookup.suffix import SuffixIndex
 
 __all__ = [
     "Auto",

@@ -3,8 +3,8 @@
 The answer to "rewrite this" is mostly the source again. The drafter keeps a pointer into the
 source, drafts from it from the first token on, finds it again within a few tokens of each edit
 (`redraft_lookup.align`), carries what was edited into later drafts (`redraft_lookup.substitute`),
-falls back on what stood anywhere before (`redraft_lookup.suffix`), and submits as many tokens as
-the measured cost of a pass makes worth while (`redraft_lookup.cost`).
+falls back on what stood anywhere before (`redraft_lookup.prompt_lookup`), and submits as many
+tokens as the measured cost of a pass makes worth while (`redraft_lookup.cost`).
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,6 @@ import numpy as np
 from redraft_lookup.align import Aligner
 from redraft_lookup.cost import CostCurve
 from redraft_lookup.draft import EMPTY, Draft, Observation, Origin
-from redraft_lookup.guess import Guess, RowPolicy, best_tree
 from redraft_lookup.hazard import (
     COPY_RUNS,
     LOOKUP_RUNS,
@@ -23,8 +22,9 @@ from redraft_lookup.hazard import (
     first_of_copy,
     first_of_lookup,
 )
+from redraft_lookup.prompt_lookup import SuffixIndex
+from redraft_lookup.rows import Guess, RowPolicy, best_tree
 from redraft_lookup.substitute import RewrittenSource, Substitution, Vocabulary, learn
-from redraft_lookup.suffix import SuffixIndex
 
 __all__ = ["CopyDrafter"]
 

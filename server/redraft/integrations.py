@@ -28,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 from llama_cpp.llama_speculative import LlamaDraftModel
 
-from redraft_lookup.suffix import SuffixIndex
+from redraft_lookup.prompt_lookup import SuffixIndex
 
 __all__ = ["SuffixLookupDecoding"]
 

@@ -5,16 +5,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
-from redraft_lookup.combine import Auto, Candidate, GainTracker, LookupThenModel, Route
+from redraft_lookup.auto import Auto, Candidate, GainTracker, LookupThenModel, Route
 from redraft_lookup.copying import CopyDrafter
 from redraft_lookup.cost import CostCurve
 from redraft_lookup.decoding import Decoding, Limits, Step, TargetModel, decode
 from redraft_lookup.draft import EMPTY, ROOT, Draft, Drafter, Observation, PlainDrafter
 from redraft_lookup.jacobi import JacobiDrafter
+from redraft_lookup.llama_cpp_rules import NgramMapK, NgramMod, NgramSimple
 from redraft_lookup.lookahead import LookaheadDrafter
 from redraft_lookup.model_draft import ModelCosts, ModelDrafter
 from redraft_lookup.ngram import NgramDrafter
-from redraft_lookup.peers import NgramMapK, NgramMod, NgramSimple
 from redraft_lookup.sampling import Chooser, Greedy
 
 END = 0

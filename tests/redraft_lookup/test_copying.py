@@ -10,7 +10,7 @@ from tests.redraft_lookup.words import MERGING, PLAIN, Edit, Words, draft_edit
 from redraft_lookup.copying import CopyDrafter
 from redraft_lookup.cost import CostCurve
 from redraft_lookup.draft import Observation
-from redraft_lookup.peers import NgramMod
+from redraft_lookup.llama_cpp_rules import NgramMod
 
 curves = pytest.mark.parametrize(
     "curve", [SLOPE_CURVE, STAIRCASE_CURVE], ids=["slope", "staircase"]

@@ -12,7 +12,7 @@ from redraft_lookup.hazard import (
     first_of_copy,
     first_of_lookup,
 )
-from redraft_lookup.suffix import MAX_LENGTH
+from redraft_lookup.prompt_lookup import MAX_LENGTH
 
 
 @pytest.mark.parametrize("priors", [COPY_RUNS, LOOKUP_RUNS], ids=["copy", "lookup"])

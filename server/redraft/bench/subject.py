@@ -24,7 +24,7 @@ from redraft.records import (
     Strategy,
 )
 from redraft_lookup import CostCurve, Draft, Drafter, Observation
-from redraft_lookup.peers import NgramMapK, NgramMod, NgramSimple
+from redraft_lookup.llama_cpp_rules import NgramMapK, NgramMod, NgramSimple
 
 __all__ = ["PEERS", "Subject", "answer", "first_difference", "strategies"]
 

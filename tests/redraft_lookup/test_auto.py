@@ -15,7 +15,7 @@ from tests.redraft_lookup.fakes import (
     written,
 )
 
-from redraft_lookup.combine import Auto, Candidate, GainTracker, LookupThenModel, Route
+from redraft_lookup.auto import Auto, Candidate, GainTracker, LookupThenModel, Route
 from redraft_lookup.cost import CostCurve
 from redraft_lookup.draft import EMPTY, Draft, Drafter, Observation
 from redraft_lookup.jacobi import JacobiDrafter

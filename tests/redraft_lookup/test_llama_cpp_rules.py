@@ -6,7 +6,7 @@ import pytest
 from tests.redraft_lookup.fakes import DRAFTERS, run, written
 
 from redraft_lookup.draft import Draft, Drafter, Observation
-from redraft_lookup.peers import NgramMapK, NgramMod, NgramSimple
+from redraft_lookup.llama_cpp_rules import NgramMapK, NgramMod, NgramSimple
 from redraft_lookup.testing import ScriptedTarget
 
 KEY = list(range(1, 13))

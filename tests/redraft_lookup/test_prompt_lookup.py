@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from redraft_lookup.suffix import KEY, MAX_CHAIN, MAX_LENGTH, Match, SuffixIndex
+from redraft_lookup.prompt_lookup import KEY, MAX_CHAIN, MAX_LENGTH, Match, SuffixIndex
 
 
 def scan(tokens: list[int]) -> Match | None:
