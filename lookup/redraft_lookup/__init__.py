@@ -18,13 +18,11 @@ from redraft_lookup.decoding import (
     decode_many,
 )
 from redraft_lookup.draft import Draft, Drafter, Observation, PlainDrafter
-from redraft_lookup.jacobi import JacobiDrafter
-from redraft_lookup.lookahead import LookaheadDrafter
+from redraft_lookup.lookahead import JacobiDrafter, LookaheadDrafter
 from redraft_lookup.model_draft import ModelCosts, ModelDrafter
-from redraft_lookup.ngram import NgramDrafter
-from redraft_lookup.prompt_lookup import SuffixIndex
+from redraft_lookup.prompt_lookup import NgramDrafter, SuffixIndex
+from redraft_lookup.rows import RowAllocator
 from redraft_lookup.sampling import BadLogitsError, Chooser, Greedy, Sampler
-from redraft_lookup.share import RowAllocator
 from redraft_lookup.substitute import Vocabulary
 
 __all__ = [

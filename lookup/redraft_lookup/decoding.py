@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from redraft_lookup.draft import EMPTY, ROOT, Draft, Drafter, Observation, Origin
+from redraft_lookup.rows import RowAllocator
 from redraft_lookup.sampling import Chooser, Greedy
-from redraft_lookup.share import RowAllocator
 
 __all__ = ["BatchTargetModel", "Decoding", "Limits", "Step", "TargetModel", "decode", "decode_many"]
 

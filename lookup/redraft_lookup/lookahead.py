@@ -1,12 +1,8 @@
-"""Lookahead decoding: collect n-grams from a Jacobi iteration and verify them, in the same pass.
+"""Drafts from the target model's own predictions: Jacobi decoding, and lookahead decoding on top.
 
-After Fu et al. 2024, "Break the Sequential Dependency of LLM Inference Using Lookahead Decoding".
-The window has `window` columns of `n_gram` - 1 tokens, guesses from ever later iterations. Column
-j begins j positions behind the last committed token; the first tokens of all columns form a chain,
-and a column's other tokens hang from its own first one. What the model says behind a column
-completes an n-gram, which goes into a pool. N-grams of the pool that begin with the last committed
-token are verified beside the window. All of this is one token tree, in which a node sees its
-ancestors only.
+Both keep a window of guesses that every pass improves. `JacobiDrafter` verifies the window alone,
+`LookaheadDrafter` also the n-grams collected from it. Neither needs text to copy from. Knows
+nothing of costs: the window has a fixed size.
 """
 
 import random
@@ -14,11 +10,54 @@ from collections.abc import Sequence
 
 from redraft_lookup.draft import ROOT, Draft, Observation
 
-__all__ = ["LookaheadDrafter"]
+__all__ = ["JacobiDrafter", "LookaheadDrafter"]
+
+
+class JacobiDrafter:
+    """Drafts a window of `window` >= 1 guesses: the model's predictions for the guesses before.
+
+    Greedy decoding solves x[i] = argmax p(. | x[:i]) for all i; a pass over a guessed window is one
+    step of a fixed-point iteration on that system, and what the pass confirms is final. After
+    Santilli et al. 2023, "Accelerating Transformer Inference for Translation via Parallel
+    Decoding", algorithm 2.
+
+    The first guesses repeat the last token of `prompt`. Raises ValueError for a window below 1 and
+    for an empty prompt.
+    """
+
+    wants_predictions = True
+
+    def __init__(self, prompt: Sequence[int], *, window: int = 15) -> None:
+        if window < 1:
+            raise ValueError(f"the window must be at least 1 token, not {window}")
+        if not prompt:
+            raise ValueError("the prompt is empty: there is nothing to guess from")
+        self._guesses = [prompt[-1]] * window
+
+    def propose(self, budget: int) -> Draft:
+        return Draft.chain(self._guesses[:budget], "guess")
+
+    def observe(self, observation: Observation) -> None:
+        """Move the window behind what was committed, and take the predictions for new guesses.
+
+        The prediction after j guesses is the new guess j. Where a pass was shorter than the window,
+        the old guesses stay.
+        """
+        window, improved = len(self._guesses), observation.predictions
+        guesses = [*improved, *self._guesses[len(improved) :]][len(observation.tokens) :]
+        last = [*self._guesses, *observation.tokens, *guesses][-1]
+        self._guesses = [*guesses, *[last] * window][:window]
 
 
 class LookaheadDrafter:
     """Drafts a window of `window` columns and up to `n_verify` n-grams of `n_gram` tokens.
+
+    After Fu et al. 2024, "Break the Sequential Dependency of LLM Inference Using Lookahead
+    Decoding". A column holds `n_gram` - 1 tokens, guesses from ever later iterations. Column j
+    begins j positions behind the last committed token; the first tokens of all columns form a
+    chain, and a column's other tokens hang from its own first one. What the model predicts behind a
+    column completes an n-gram, which goes into a pool. N-grams of the pool that begin with the last
+    committed token are verified beside the window, in the same token tree.
 
     The pool also holds the n-grams of the prompt and of the text, the latest `n_verify` for each
     first token. A pass has up to `max_rows` rows and `max_leaves` branches. Raises ValueError for

@@ -1,15 +1,16 @@
-"""Finds where the end of a text stood before: longest suffix match in constant time a token.
+"""Prompt lookup: what followed when the end of a text stood there before.
 
-Hash chains as in LZ77 compressors (RFC 1951, section 4): a table from the hash of the last
-`KEY` tokens to their latest place, and for each place a link to the one before. 16 to 40 bytes a
-token, in flat arrays.
+`NgramDrafter` is the classic method on its own. `SuffixIndex` finds the longest match in constant
+time a token, for drafters that combine it with other guesses. Knows nothing of costs.
 """
 
 from array import array
 from collections.abc import Sequence
 from typing import NamedTuple
 
-__all__ = ["Match", "SuffixIndex"]
+from redraft_lookup.draft import EMPTY, Draft, Observation
+
+__all__ = ["Match", "NgramDrafter", "SuffixIndex"]
 
 KEY = 2  # tokens that a match has at least
 MAX_CHAIN = 12  # earlier places that are looked at
@@ -24,7 +25,12 @@ class Match(NamedTuple):
 
 
 class SuffixIndex:
-    """A growing text of token ids, and what followed when its end stood there before."""
+    """A growing text of token ids, and what followed when its end stood there before.
+
+    Hash chains as in LZ77 compressors (RFC 1951, section 4): a table from the hash of the last
+    `KEY` tokens to their latest place, and for each place a link to the one before. 16 to 40 bytes
+    a token, in flat arrays.
+    """
 
     def __init__(self, tokens: Sequence[int] = ()) -> None:
         self.tokens = array("i")
@@ -88,3 +94,53 @@ class SuffixIndex:
         self._latest = array("i", bytes(4 * size))
         for place in range(KEY, len(self.tokens)):
             self._link(place)
+
+
+class NgramDrafter:
+    """Looks for the longest n-gram, `max_ngram` down to `min_ngram`, over prompt and output.
+
+    After Saxena 2023, "Prompt Lookup Decoding" (github.com/apoorvumang/prompt-lookup-decoding),
+    with the most recent match instead of the first and an index in place of its scan over the whole
+    prompt.
+
+    The draft is what followed its most recent earlier occurrence, at most `n_draft` tokens. The
+    index holds one entry a distinct n-gram and takes (max_ngram - min_ngram + 1) dictionary writes
+    a token. Raises ValueError for an n-gram length or a draft length below 1.
+    """
+
+    wants_predictions = False
+
+    def __init__(
+        self, prompt: Sequence[int], *, min_ngram: int = 3, max_ngram: int = 5, n_draft: int = 8
+    ) -> None:
+        if not 1 <= min_ngram <= max_ngram:
+            raise ValueError(f"need 1 <= min_ngram <= max_ngram, not {min_ngram} and {max_ngram}")
+        if n_draft < 1:
+            raise ValueError(f"n_draft must be at least 1, not {n_draft}")
+        self._lengths = range(max_ngram, min_ngram - 1, -1)
+        self._n_draft = n_draft
+        self._text: list[int] = []
+        self._next: dict[tuple[int, ...], int] = {}  # n-gram -> where its continuation starts
+        self._extend(prompt)
+
+    def propose(self, budget: int) -> Draft:
+        size = min(budget, self._n_draft)
+        for length in self._lengths:
+            start = self._next.get(tuple(self._text[-length:]))
+            if start is not None and len(self._text) >= length:
+                return Draft.chain(self._text[start : start + size], "lookup")
+        return EMPTY
+
+    def observe(self, observation: Observation) -> None:
+        self._extend(observation.tokens)
+
+    def _extend(self, tokens: Sequence[int]) -> None:
+        text = self._text
+        for token in tokens:
+            # An n-gram enters the index once something follows it, so that the text's own end
+            # never matches itself.
+            end = len(text)
+            for length in self._lengths:
+                if end >= length:
+                    self._next[tuple(text[end - length : end])] = end
+            text.append(token)

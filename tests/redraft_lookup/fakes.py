@@ -10,11 +10,10 @@ from redraft_lookup.copying import CopyDrafter
 from redraft_lookup.cost import CostCurve
 from redraft_lookup.decoding import Decoding, Limits, Step, TargetModel, decode
 from redraft_lookup.draft import EMPTY, ROOT, Draft, Drafter, Observation, PlainDrafter
-from redraft_lookup.jacobi import JacobiDrafter
 from redraft_lookup.llama_cpp_rules import NgramMapK, NgramMod, NgramSimple
-from redraft_lookup.lookahead import LookaheadDrafter
+from redraft_lookup.lookahead import JacobiDrafter, LookaheadDrafter
 from redraft_lookup.model_draft import ModelCosts, ModelDrafter
-from redraft_lookup.ngram import NgramDrafter
+from redraft_lookup.prompt_lookup import NgramDrafter
 from redraft_lookup.sampling import Chooser, Greedy
 
 END = 0

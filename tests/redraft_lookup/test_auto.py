@@ -18,8 +18,8 @@ from tests.redraft_lookup.fakes import (
 from redraft_lookup.auto import Auto, Candidate, GainTracker, LookupThenModel, Route
 from redraft_lookup.cost import CostCurve
 from redraft_lookup.draft import EMPTY, Draft, Drafter, Observation
-from redraft_lookup.jacobi import JacobiDrafter
-from redraft_lookup.ngram import NgramDrafter
+from redraft_lookup.lookahead import JacobiDrafter
+from redraft_lookup.prompt_lookup import NgramDrafter
 from redraft_lookup.testing import ScriptedTarget
 
 PROMPT = [1, 2]

@@ -19,8 +19,8 @@ from tests.redraft_lookup.fakes import (
 
 from redraft_lookup.decoding import Decoding, Limits, Step, decode, decode_many
 from redraft_lookup.draft import EMPTY, Draft
+from redraft_lookup.rows import RowAllocator
 from redraft_lookup.sampling import BadLogitsError, Chooser, Greedy, Sampler
-from redraft_lookup.share import RowAllocator
 from redraft_lookup.testing import ScriptedTarget
 
 every_drafter = pytest.mark.parametrize("make", DRAFTERS.values(), ids=DRAFTERS)

@@ -10,7 +10,7 @@ from tests.redraft_lookup.fakes import SLOPE_CURVE, STAIRCASE_CURVE
 from redraft_lookup.copying import CopyDrafter
 from redraft_lookup.cost import CostCurve
 from redraft_lookup.decoding import Decoding, Limits, decode_many
-from redraft_lookup.share import RowAllocator
+from redraft_lookup.rows import RowAllocator
 from redraft_lookup.testing import ScriptedTarget
 
 FLAT = CostCurve.of({1: 1.0, 64: 1.001})

@@ -19,7 +19,8 @@ __all__ = ["MODES", "LlamaServers", "PeerSettings", "parse"]
 
 # --spec-type, and what of its settings is not the default: --spec-ngram-mod-n-match and so on.
 # "tuned" is the best of a hundred settings that were played by script with
-# `redraft_lookup.llama_cpp_rules` on edits of whole files: shorter keys find their place sooner and are wrong more often.
+# `redraft_lookup.llama_cpp_rules` on edits of whole files: shorter keys find their place sooner and
+# are wrong more often.
 MODES: Final[Mapping[str, Mapping[str, Any]]] = {
     "plain": {},
     "ngram-simple": {"type": "ngram_simple"},
