@@ -121,7 +121,7 @@ def _verify(args: argparse.Namespace) -> int:
 
 
 def _draft(args: argparse.Namespace) -> int:
-    from redraft.engine.quantize import requantise  # loads the native library
+    from redraft.engine.llama import requantise  # loads the native library
 
     source = models.resolve(args.names or _set())
     target = Places.of_user().models / f"{source.stem}.draft-{args.kind}.gguf"

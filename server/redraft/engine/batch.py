@@ -1,4 +1,11 @@
-"""Several requests at once: who joins a shared pass, when, and what each of them cost."""
+"""Several requests at once: who joins a shared pass, when, and what each of them cost.
+
+Implements `redraft_lookup.BatchTargetModel`. Invariant: a text's cells lie in the order of its
+positions, so that attention adds them up, and rounds, as it would for the text alone. llama.cpp
+puts new rows into the first free cells; therefore no cell is freed while others are in use behind
+it: what was rejected, and texts that ended, keep theirs in the sequence WASTE until everything is
+laid anew.
+"""
 
 import time
 from collections import deque
@@ -7,17 +14,29 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
 
+import numpy as np
+import numpy.typing as npt
+
 from redraft.engine.drafters import DrafterFactory
-from redraft.engine.output import Output, Report
-from redraft.engine.request import Deadline, Request
-from redraft.engine.shared_context import SharedContext
+from redraft.engine.kv_cache import chunk_ends
+from redraft.engine.llama import Context
+from redraft.engine.request import Deadline, Output, Report, Request
 from redraft.errors import EngineError
 from redraft.records import Completion, Finish
-from redraft_lookup import BadLogitsError, CostCurve, Decoding, RowAllocator, Step, decode_many
+from redraft_lookup import (
+    BadLogitsError,
+    CostCurve,
+    Decoding,
+    Draft,
+    RowAllocator,
+    Step,
+    decode_many,
+)
 
-__all__ = ["BatchRequest", "decode_batch"]
+__all__ = ["BatchRequest", "SharedContext", "decode_batch"]
 
 ROWS_PER_TOKEN = 3  # cells that a token of a reply takes, rejected drafts and padding included
+WASTE, PADDING = 0, 1  # sequences that are no text; PADDING is empty between passes
 
 Ended: TypeAlias = tuple[int, Completion]
 
@@ -62,7 +81,7 @@ class BatchRequest:
 
 
 def decode_batch(
-    shared: SharedContext,
+    shared: "SharedContext",
     jobs: Sequence[BatchRequest],
     share: RowAllocator,
     *,
@@ -85,7 +104,7 @@ def decode_batch(
 class _BatchRun:
     def __init__(
         self,
-        shared: SharedContext,
+        shared: "SharedContext",
         jobs: Sequence[BatchRequest],
         share: RowAllocator,
         *,
@@ -166,3 +185,176 @@ def _ended(job: BatchRequest, finish: Finish) -> Ended:
         passes=tuple(job.report.passes),
     )
     return job.number, completion
+
+
+@dataclass(slots=True)
+class Text:
+    """One text: its prompt in parts, and all its tokens that have cells."""
+
+    parts: Sequence[Sequence[int]]
+    tokens: list[int]
+
+
+class SharedContext:
+    """The texts of `context`. Passes are padded to one of `row_counts`; none: as they are."""
+
+    def __init__(self, context: Context, *, chunk: int, row_counts: tuple[int, ...]) -> None:
+        self.context = context
+        self._chunk = row_counts[-1] if row_counts else chunk
+        self._row_counts = row_counts
+        self._texts: dict[int, Text] = {}
+        self._files: dict[tuple[int, ...], int] = {}  # first parts, and the sequence of each
+        self._front: tuple[int, ...] = ()  # the first part that lies before all other cells
+        self._used = 0  # cells taken, wasted ones included
+        self._pass: dict[int, tuple[int, ...]] = {}
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._used
+
+    @property
+    def max_rows(self) -> int:
+        return self._row_counts[-1] if self._row_counts else self.context.n_batch
+
+    def has_room(self, parts: Sequence[Sequence[int]], n_tokens: int) -> bool:
+        """Whether a text of these parts and `n_tokens` more fit into what is free."""
+        known = tuple(parts[0]) in self._files
+        n_cells = sum(map(len, parts[known:])) + n_tokens
+        n_sequences = 2 + len(self._texts) + len(self._files) + (1 if known else 2)
+        return n_cells <= self.context.n_ctx - self._used and n_sequences <= self.context.n_seq
+
+    def open(self, parts: Sequence[Sequence[int]]) -> int:
+        """Start a text, to be prefilled next: its number."""
+        name = self._unused()
+        self._texts[name] = Text(parts, [])
+        return name
+
+    def prefill(self, name: int) -> Iterator[int]:
+        """Fill a text's cells with its prompt, in the passes that it would get alone.
+
+        Yields after each pass how many tokens are there; the first yield says how many were there
+        already, a first part that other texts have too. A caller that stops closes the text.
+        """
+        text = self._texts[name]
+        file = tuple(text.parts[0])
+        wanted = [token for part in text.parts for token in part]
+        start, is_front = 0, self.is_empty
+        if file in self._files:
+            start = len(file)
+            self.context.share(self._files[file], name, 0, start)
+        yield start
+        for stop in chunk_ends([len(part) for part in text.parts], self._chunk):
+            if stop <= start:
+                continue
+            rows = wanted[start:stop]
+            self._run(rows, list(range(start, stop)), [name] * len(rows), outputs=False)
+            start = stop
+            if start == len(file):
+                self._files[file] = self._unused()
+                self._front = file if is_front else self._front
+                self.context.share(name, self._files[file], 0, start)
+            yield start
+        text.tokens = wanted
+
+    def close(self, name: int) -> None:
+        """The text has ended: its number is free again, its cells are not."""
+        del self._texts[name]
+        self.context.share(name, WASTE, 0, -1)
+        self.context.remove(name, 0)
+
+    def reset(self, keep: Sequence[int] = ()) -> None:
+        """Forget all texts and free all cells; those of the first part `keep` stay if they can."""
+        self._texts.clear()
+        if not keep or self._front != tuple(keep):
+            self._clear()
+            return
+        kept = self._files[self._front]
+        for sequence in range(self.context.n_seq):
+            if sequence != kept:
+                self.context.remove(sequence, 0)
+        self._files = {self._front: kept}
+        self._used = len(self._front)
+
+    def forward(
+        self, texts: Mapping[int, tuple[int, Draft]]
+    ) -> Mapping[int, npt.NDArray[np.float32]]:
+        rows: list[int] = []
+        positions: list[int] = []
+        owners: list[int] = []
+        self._pass = {}
+        for name, (token, draft) in texts.items():
+            if not draft.is_chain:
+                raise EngineError("a token tree needs a context of its own")
+            n_past, n_rows = len(self._texts[name].tokens), 1 + len(draft)
+            self._pass[name] = (token, *draft.tokens)
+            rows += self._pass[name]
+            positions += range(n_past, n_past + n_rows)
+            owners += [name] * n_rows
+        if len(rows) + self.max_rows > self.context.n_ctx - self._used:
+            self._lay_anew()
+        logits = self._run(rows, positions, owners)
+        ends = np.cumsum([len(part) for part in self._pass.values()])
+        return dict(zip(texts, np.split(logits, ends[:-1]), strict=True))
+
+    def commit(self, rows: Mapping[int, Sequence[int]]) -> None:
+        for name, kept in rows.items():
+            tokens = self._texts[name].tokens
+            tokens += (self._pass[name][row] for row in kept)
+            self.context.share(name, WASTE, len(tokens), -1)
+            self.context.remove(name, len(tokens))
+
+    def _lay_anew(self) -> None:
+        """Free the wasted cells: clear all and compute the cells of the running texts again."""
+        self._clear()
+        for name, text in self._texts.items():
+            tokens, n_prompt = text.tokens, sum(map(len, text.parts))
+            for _ in self.prefill(name):
+                pass
+            for start in range(n_prompt, len(tokens), self.max_rows):
+                rows = tokens[start : start + self.max_rows]
+                positions = range(start, start + len(rows))
+                self._run(rows, list(positions), [name] * len(rows))
+            text.tokens = tokens
+
+    def _clear(self) -> None:
+        self.context.clear()
+        self._files.clear()
+        self._front = ()
+        self._used = 0
+
+    def _unused(self) -> int:
+        taken = {WASTE, PADDING, *self._texts, *self._files.values()}
+        return next(i for i in range(self.context.n_seq) if i not in taken)
+
+    def _run(
+        self, rows: list[int], positions: list[int], owners: list[int], *, outputs: bool = True
+    ) -> npt.NDArray[np.float32]:
+        """One pass, padded; the padding comes last, so its cells can be freed."""
+        n_real = len(rows)
+        n_rows = next((n for n in self._row_counts if n >= n_real), n_real)
+        n_more = n_rows - n_real
+        self._used += n_real
+        sequences: list[tuple[int, ...]] = [(owner,) for owner in owners]
+        logits = self._run_or_reset(
+            rows + rows[-1:] * n_more,
+            positions + list(range(n_more)),
+            sequences + [(PADDING,)] * n_more,
+            n_outputs=n_rows if outputs else 0,
+        )
+        if n_more:
+            self.context.remove(PADDING, 0)
+        return logits[:n_real]
+
+    def _run_or_reset(
+        self,
+        rows: list[int],
+        positions: list[int],
+        owners: list[tuple[int, ...]],
+        *,
+        n_outputs: int,
+    ) -> npt.NDArray[np.float32]:
+        try:
+            return self.context.run(rows, positions, owners, n_outputs=n_outputs)
+        except EngineError:
+            self.reset()  # finished rows may be anywhere: nothing here can be trusted
+            raise

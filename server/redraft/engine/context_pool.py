@@ -4,10 +4,9 @@ Memory for cells is taken as it is needed, up to a limit. Knows numbers of token
 requests, strategies or costs.
 """
 
-from redraft.engine.disk_cache import DiskCache
 from redraft.engine.kv_cache import KVCache
 from redraft.engine.llama import Context, LlamaModel, flash_attention_is_faster
-from redraft.engine.state_cache import StateCache
+from redraft.engine.state_cache import DiskCache, StateCache
 from redraft.errors import EngineError
 from redraft.records import Exactness
 

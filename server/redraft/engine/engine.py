@@ -11,18 +11,16 @@ from pathlib import Path
 
 import platformdirs
 
-from redraft.engine.batch import BatchRequest, decode_batch
+from redraft.engine.batch import BatchRequest, SharedContext, decode_batch
 from redraft.engine.calibration import CalibrationStore, Measurement, measure
 from redraft.engine.context_pool import PREFILL_ROWS, SPARE_ROWS, ContextPool
-from redraft.engine.disk_cache import DiskCache
 from redraft.engine.draft_model import DraftModel
 from redraft.engine.drafters import UNSIZED, DrafterFactory, class_curve, class_rows
 from redraft.engine.kv_cache import KVCache
 from redraft.engine.llama import LlamaModel, default_threads
-from redraft.engine.output import Output, Report
-from redraft.engine.request import Deadline, Request, ids_of
-from redraft.engine.shared_context import SharedContext
+from redraft.engine.request import Deadline, Output, Report, Request, ids_of
 from redraft.engine.single import decode_single, prefill
+from redraft.engine.state_cache import DiskCache
 from redraft.errors import EngineError, ModelError
 from redraft.records import (
     Completion,

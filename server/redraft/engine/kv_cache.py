@@ -9,9 +9,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from redraft.engine.disk_cache import DiskCache
 from redraft.engine.llama import Context
-from redraft.engine.state_cache import SavedState, StateCache, reusable
+from redraft.engine.state_cache import DiskCache, SavedState, StateCache, reusable
 from redraft.errors import EngineError
 from redraft_lookup import Draft
 from redraft_lookup.draft import ROOT

@@ -8,8 +8,7 @@ import time
 from collections.abc import Callable
 
 from redraft.engine.kv_cache import KVCache
-from redraft.engine.output import Output, Report
-from redraft.engine.request import Deadline, Request
+from redraft.engine.request import Deadline, Output, Report, Request
 from redraft.errors import EngineError
 from redraft.records import Finish, Progress
 from redraft_lookup import BadLogitsError, Decoding, decode

@@ -3,11 +3,25 @@
 Knows bytes and token ids; which files matter and when they are swapped is the caller's business.
 """
 
+import contextlib
+import hashlib
+import json
+import os
+import tempfile
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
-__all__ = ["SavedState", "StateCache", "reusable"]
+from redraft import __version__
+from redraft.engine.llama import versions
+
+__all__ = ["DiskCache", "SavedState", "StateCache", "reusable"]
+
+DISK_BUDGET = 4 * 2**30  # bytes, of all models together
+MIN_TOKENS = 2048  # a shorter file is prefilled soon, and there are many of them
+SUFFIX = ".cells"
+DIGEST_SIZE = hashlib.sha256().digest_size
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,3 +84,99 @@ def reusable(
             break
         kept = mine
     return kept
+
+
+class DiskCache:
+    """Cells that one model made on this machine, in files that only the user may read.
+
+    `budget` bounds the bytes in `folder`, whichever model made them; the least recently used go
+    first. Texts of fewer than `min_tokens` are not kept.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        model: Path,
+        *,
+        n_threads: int,
+        budget: int = DISK_BUDGET,
+        min_tokens: int = MIN_TOKENS,
+    ) -> None:
+        self._folder = folder
+        self._budget = budget
+        self._min_tokens = min_tokens
+        stat = model.stat()
+        # Attention splits a long cache between threads: their number decides how cells round.
+        identity = [model.name, stat.st_size, stat.st_mtime_ns, n_threads]
+        self._made_by = [*identity, versions(), __version__]
+
+    def get(
+        self, tokens: Sequence[int], ends: Sequence[int], row_counts: Sequence[int]
+    ) -> bytes | None:
+        """The cells of exactly `tokens`, made by passes that ended at `ends`, padded alike.
+
+        A damaged file is removed.
+        """
+        path = self._path(tokens, ends, row_counts)
+        try:
+            with path.open("rb") as file:
+                digest, cells = file.read(DIGEST_SIZE), file.read()
+        except OSError:
+            return None
+        is_whole = hashlib.sha256(cells).digest() == digest
+        with contextlib.suppress(OSError):
+            if is_whole:
+                os.utime(path)
+            else:
+                path.unlink()
+        return cells if is_whole else None
+
+    def put(
+        self, tokens: Sequence[int], ends: Sequence[int], row_counts: Sequence[int], cells: bytes
+    ) -> None:
+        """Keep what `get` gives; not where it is too small, or larger than the whole budget."""
+        size = DIGEST_SIZE + len(cells)
+        if len(tokens) < self._min_tokens or size > self._budget:
+            return
+        path = self._path(tokens, ends, row_counts)
+        with contextlib.suppress(OSError):
+            if path.exists():
+                os.utime(path)
+                return
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._make_room(size)
+            _write(path, cells)
+
+    def _path(self, tokens: Sequence[int], ends: Sequence[int], row_counts: Sequence[int]) -> Path:
+        key = json.dumps([self._made_by, tokens, ends, row_counts])
+        return self._folder / (hashlib.sha256(key.encode()).hexdigest() + SUFFIX)
+
+    def _make_room(self, n_bytes: int) -> None:
+        """Remove what was used longest ago until `n_bytes` more are within the budget.
+
+        What a killed process left unfinished has the same suffix, and goes when its turn comes.
+        """
+        found: list[tuple[int, int, Path]] = []
+        for path in self._folder.glob(f"*{SUFFIX}"):
+            with contextlib.suppress(FileNotFoundError):  # another process makes room too
+                stat = path.stat()
+                found.append((stat.st_mtime_ns, stat.st_size, path))
+        total = n_bytes + sum(size for _, size, _ in found)
+        for _, size, path in sorted(found):
+            if total <= self._budget:
+                return
+            path.unlink(missing_ok=True)
+            total -= size
+
+
+def _write(path: Path, cells: bytes) -> None:
+    """Make the file whole or not at all. Raises OSError."""
+    descriptor, name = tempfile.mkstemp(dir=path.parent, suffix=SUFFIX)
+    scratch = Path(name)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(hashlib.sha256(cells).digest())
+            file.write(cells)
+        scratch.replace(path)
+    finally:
+        scratch.unlink(missing_ok=True)

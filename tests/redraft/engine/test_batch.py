@@ -1,6 +1,7 @@
 """Several requests in one context: each as it would be alone, whatever the others do."""
 
 import itertools
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -104,7 +105,7 @@ def test_prefill_is_timed_and_is_no_time_of_the_others(
     clock = SimpleNamespace(perf_counter=lambda: now[0])
     monkeypatch.setattr(Context, "run", timed)
     monkeypatch.setattr(together_module, "time", clock)
-    monkeypatch.setattr("redraft.engine.output.time", clock)
+    monkeypatch.setattr("redraft.engine.request.time", clock)
     done = decode_many(tiny, MIXED, 3, strategy="plain")
     assert all(one.stats.decode_s == one.stats.passes for one in done)
     assert sum(one.stats.prefill_s for one in done) == 100.0 * n_prefills[0]
@@ -116,7 +117,7 @@ class TestEndings:
     ):
         decode_many(tiny, MIXED, 2)
         clock = itertools.count()
-        fake = SimpleNamespace(monotonic=lambda: next(clock))
+        fake = SimpleNamespace(monotonic=lambda: next(clock), perf_counter=time.perf_counter)
         monkeypatch.setattr(request_module, "time", fake)
         asked = [prompt(CODE, f"{i}") for i in range(8)]
         options = {"strategy": "plain", "max_tokens": 10}
@@ -133,7 +134,7 @@ class TestEndings:
     ):
         decode_many(tiny, MIXED, 2)
         clock = itertools.count()
-        fake = SimpleNamespace(monotonic=lambda: next(clock))
+        fake = SimpleNamespace(monotonic=lambda: next(clock), perf_counter=time.perf_counter)
         monkeypatch.setattr(request_module, "time", fake)
         asked = [prompt(LONG, "a"), prompt("", "b" * 3), prompt(LONG, "c"), prompt(CODE, "d")]
         done = decode_many(tiny, asked, 2, timeout_s=4, max_tokens=1)

@@ -2,6 +2,7 @@
 
 import itertools
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -208,7 +209,7 @@ class TestEndings:
     ):
         decode(tiny, prompt("x"))
         clock = itertools.count()
-        fake = SimpleNamespace(monotonic=lambda: next(clock))
+        fake = SimpleNamespace(monotonic=lambda: next(clock), perf_counter=time.perf_counter)
         monkeypatch.setattr(request_module, "time", fake)
         done = decode(tiny, self.ASKED, strategy="plain", timeout_s=n_passes + 1)
         assert done.finish == "timeout"

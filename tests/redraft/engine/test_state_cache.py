@@ -1,8 +1,21 @@
-"""Which of the files that were put aside comes back, and which has to go."""
+"""Which of the files that were put aside comes back, and which has to go.
+
+Cells on disk: found by those who would make the very same ones, bounded, and never in the way.
+"""
+
+import contextlib
+import itertools
+import os
+import resource
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
+from tests.redraft.engine.prompts import decode, prompt
 
-from redraft.engine.state_cache import SavedState, StateCache, reusable
+from redraft.engine import Engine
+from redraft.engine.state_cache import MIN_TOKENS, DiskCache, SavedState, StateCache, reusable
 
 
 def state(*tokens: int, n_bytes: int = 10, chunk: int = 2) -> SavedState:
@@ -71,3 +84,232 @@ def test_a_state_beyond_the_budget_does_not_push_out_others():
     store.put(state(2, 2, n_bytes=31))
     assert store.size == 10
     assert store.take_best([1, 1], [2], above=0)
+
+
+TOKENS, ENDS, ROW_COUNTS = tuple(range(100)), (64, 100), (8, 32)
+CELLS = bytes(range(256)) * 8
+SIZE = len(CELLS) + 32
+
+LARGE = "".join(f"def f{i}(x):\n    return x + {i}\n\n" for i in range(120))
+OTHER = "".join(f"int g{i}(int x) {{ return x - {i}; }}\n" for i in range(9))
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    path = tmp_path / "model.gguf"
+    path.write_bytes(b"GGUF and more")
+    os.utime(path, ns=(1, 1))
+    return path
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "cache" / "states"
+
+
+def store(folder: Path, model: Path, *, n_threads: int = 2, n_states: int = 9) -> DiskCache:
+    return DiskCache(
+        folder, model, n_threads=n_threads, budget=n_states * SIZE + SIZE // 2, min_tokens=100
+    )
+
+
+class TestDiskStore:
+    def test_what_is_put_is_there_for_the_next_process(self, folder: Path, model: Path):
+        assert store(folder, model).get(TOKENS, ENDS, ROW_COUNTS) is None
+        store(folder, model).put(TOKENS, ENDS, ROW_COUNTS, CELLS)
+        assert store(folder, model).get(list(TOKENS), list(ENDS), list(ROW_COUNTS)) == CELLS
+
+    @pytest.mark.parametrize(
+        "asked",
+        [
+            pytest.param(((*TOKENS[:-1], 7), ENDS, ROW_COUNTS), id="other tokens"),
+            pytest.param((TOKENS[:-1], ENDS, ROW_COUNTS), id="fewer tokens"),
+            pytest.param((TOKENS, (50, 100), ROW_COUNTS), id="passes cut elsewhere"),
+            pytest.param((TOKENS, ENDS, ()), id="passes padded otherwise"),
+        ],
+    )
+    def test_whoever_would_make_other_bits_does_not_find_it(self, asked, folder, model):
+        store(folder, model).put(TOKENS, ENDS, ROW_COUNTS, CELLS)
+        assert store(folder, model).get(*asked) is None
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            pytest.param(lambda model: model.write_bytes(b"GGUF"), id="of another size"),
+            pytest.param(lambda model: os.utime(model, ns=(2, 2)), id="written later"),
+            pytest.param(lambda model: model.rename(model.with_name("b.gguf")), id="named else"),
+        ],
+    )
+    def test_nor_does_another_model(self, change, folder: Path, model: Path):
+        store(folder, model).put(TOKENS, ENDS, ROW_COUNTS, CELLS)
+        change(model)
+        [model] = model.parent.glob("*.gguf")
+        assert store(folder, model).get(TOKENS, ENDS, ROW_COUNTS) is None
+
+    def test_nor_does_another_number_of_threads(self, folder: Path, model: Path):
+        store(folder, model).put(TOKENS, ENDS, ROW_COUNTS, CELLS)
+        assert store(folder, model, n_threads=3).get(TOKENS, ENDS, ROW_COUNTS) is None
+
+    def test_a_small_text_and_one_beyond_the_budget_are_not_kept(self, folder, model):
+        store(folder, model).put(TOKENS[:99], ENDS, ROW_COUNTS, CELLS)
+        store(folder, model, n_states=0).put(TOKENS, ENDS, ROW_COUNTS, CELLS)
+        assert not folder.exists()
+
+    @pytest.mark.parametrize(
+        "damage",
+        [
+            pytest.param(lambda data: b"", id="empty"),
+            pytest.param(lambda data: data[:20], id="cut in the checksum"),
+            pytest.param(lambda data: data[:-1], id="cut at the end"),
+            pytest.param(lambda data: data + b"\0", id="too long"),
+            pytest.param(lambda data: data[:500] + b"\xff" + data[501:], id="a wrong byte"),
+        ],
+    )
+    def test_a_damaged_file_is_ignored_and_removed(self, damage, folder: Path, model: Path):
+        store(folder, model).put(TOKENS, ENDS, ROW_COUNTS, CELLS)
+        [path] = folder.iterdir()
+        path.write_bytes(damage(path.read_bytes()))
+        assert store(folder, model).get(TOKENS, ENDS, ROW_COUNTS) is None
+        assert not path.exists()
+
+    def test_nobody_else_may_read_it(self, folder: Path, model: Path):
+        store(folder, model).put(TOKENS, ENDS, ROW_COUNTS, CELLS)
+        modes = [stat.S_IMODE(path.stat().st_mode) for path in (folder, *folder.iterdir())]
+        assert modes == [0o700, 0o600]
+
+
+class TestBudget:
+    """Files are aged before each call: what was used in it is younger than all others."""
+
+    def age(self, folder: Path) -> None:
+        for path in folder.iterdir():
+            before = path.stat().st_mtime_ns - 10**9
+            os.utime(path, ns=(before, before))
+
+    def kept(self, disk: DiskCache) -> list[int]:
+        return [n for n in range(9) if disk.get((n, *TOKENS), ENDS, ()) is not None]
+
+    def put(self, disk: DiskCache, folder: Path, *numbers: int) -> None:
+        for n in numbers:
+            disk.put((n, *TOKENS), ENDS, (), CELLS)
+            self.age(folder)
+
+    def test_what_was_put_longest_ago_goes_first(self, folder: Path, model: Path):
+        disk = store(folder, model, n_states=3)
+        self.put(disk, folder, 0, 1, 2, 3, 4)
+        assert self.kept(disk) == [2, 3, 4]
+
+    def test_using_it_keeps_it(self, folder: Path, model: Path):
+        disk = store(folder, model, n_states=3)
+        self.put(disk, folder, 0, 1, 2, 0)
+        disk.get((1, *TOKENS), ENDS, ())
+        self.age(folder)
+        self.put(disk, folder, 3)
+        assert self.kept(disk) == [0, 1, 3]
+
+    def test_all_models_and_what_a_killed_process_left_count(self, folder: Path, model: Path):
+        disk = store(folder, model, n_states=3)
+        self.put(store(folder, model, n_threads=5), folder, 0)
+        (folder / "tmp1234.cells").write_bytes(CELLS)
+        (folder / "notes.txt").write_text("not ours")
+        self.age(folder)
+        self.put(disk, folder, 1, 2, 3)
+        assert self.kept(disk) == [1, 2, 3]
+        assert len(list(folder.iterdir())) == 4
+
+
+@contextlib.contextmanager
+def largest_file(n_bytes: int) -> Iterator[None]:
+    """Writing more into one file fails, as it does on a full disk."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+class TestTrouble:
+    def test_a_folder_that_cannot_be_made_costs_only_time(self, folder: Path, model: Path):
+        folder.parent.write_text("a file where a folder should be")
+        disk = store(folder, model)
+        disk.put(TOKENS, ENDS, ROW_COUNTS, CELLS)
+        assert disk.get(TOKENS, ENDS, ROW_COUNTS) is None
+
+    def test_a_full_disk_leaves_no_half_file(self, folder: Path, model: Path):
+        disk = store(folder, model)
+        with largest_file(len(CELLS) // 2):
+            disk.put(TOKENS, ENDS, ROW_COUNTS, CELLS)
+        assert list(folder.iterdir()) == []
+        disk.put(TOKENS, ENDS, ROW_COUNTS, CELLS)
+        assert disk.get(TOKENS, ENDS, ROW_COUNTS) == CELLS
+
+
+@pytest.fixture
+def opened(open_engine, tiny_path: Path, folder: Path) -> Callable[[], Engine]:
+    return lambda: open_engine(tiny_path, state_folder=folder)
+
+
+class TestEngine:
+    ASKED = prompt(LARGE, "Now: ", source=LARGE)
+
+    def expect_right(self, engine: Engine, cold: Engine, *, n_reused: int, **options) -> None:
+        done, expected = (decode(one, self.ASKED, **options) for one in (engine, cold))
+        assert done.text == expected.text
+        assert (done.stats.reused_tokens, expected.stats.reused_tokens) == (n_reused, 0)
+
+    @pytest.mark.parametrize("exactness", ["fast", "invariant"])
+    def test_the_next_engine_reuses_the_file_and_writes_the_same(self, exactness, opened, tiny):
+        engine = opened()
+        decode(engine, prompt(LARGE, "First: "), exactness=exactness)
+        engine.close()
+        n_file = tiny.count_tokens(LARGE)
+        self.expect_right(opened(), tiny, n_reused=n_file, exactness=exactness)
+
+    def test_so_it_does_when_the_file_was_only_warmed(self, opened, tiny: Engine):
+        engine = opened()
+        engine.warm(self.ASKED.file, exactness="invariant")
+        engine.close()
+        n_file = tiny.count_tokens(LARGE)
+        self.expect_right(opened(), tiny, n_reused=n_file, exactness="invariant")
+
+    def test_a_file_put_aside_is_on_disk_too(self, opened, tiny: Engine):
+        engine = opened()
+        decode(engine, prompt(LARGE, "First: "))
+        engine._room.text._store = StateCache(0)
+        decode(engine, prompt(OTHER))
+        self.expect_right(engine, tiny, n_reused=tiny.count_tokens(LARGE))
+
+    def test_passes_padded_otherwise_are_not_reused(self, opened, tiny: Engine):
+        engine = opened()
+        decode(engine, prompt(LARGE, "First: "), exactness="fast")
+        engine.close()
+        self.expect_right(opened(), tiny, n_reused=0, exactness="invariant")
+
+    def test_a_file_read_in_part_is_not_kept(self, opened, folder: Path):
+        engine, passes = opened(), itertools.count()
+        engine.warm(self.ASKED.file, cancelled=lambda: next(passes) == 17)
+        assert MIN_TOKENS < len(engine._room.text.tokens) < engine.count_tokens(LARGE)
+        engine.close()
+        assert not folder.exists()
+
+    def test_a_damaged_file_is_made_anew(self, opened, tiny: Engine, folder: Path, open_engine):
+        first, second, third = (opened() for _ in range(3))
+        decode(first, self.ASKED)
+        first.close()
+        [path] = folder.iterdir()
+        whole = path.read_bytes()
+        path.write_bytes(whole[:-1])
+        self.expect_right(second, tiny, n_reused=0)
+        assert not path.exists()
+        second.close()
+        assert path.read_bytes() == whole
+        assert decode(third, self.ASKED).stats.reused_tokens == tiny.count_tokens(LARGE)
+
+    def test_cells_that_llama_refuses_cost_only_time(self, opened, tiny: Engine, monkeypatch):
+        monkeypatch.setattr(DiskCache, "get", lambda *_: b"no cells")
+        self.expect_right(opened(), tiny, n_reused=0)
+
+    def test_a_folder_that_cannot_be_made_costs_only_time(self, opened, tiny, folder: Path):
+        folder.parent.write_text("a file where a folder should be")
+        engine = opened()
+        self.expect_right(engine, tiny, n_reused=0)
+        engine.close()

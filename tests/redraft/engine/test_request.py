@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from redraft.engine.output import Output, Report
+from redraft.engine.request import Output, Report
 from redraft_lookup import Step
 
 
