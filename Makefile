@@ -41,24 +41,25 @@ picture: setup ## draw docs/edit.svg, the picture in the README, from a run of t
 MODEL ?= qwen2.5-coder-1.5b
 RESULTS := docs/results
 BENCH = $(BIN)/redraft bench
+DEV_BENCH = $(BIN)/python -m redraft_bench
 EDITS = --model $(MODEL) --scope file $(if $(TASKS),--tasks $(TASKS))
 
 # Each line goes on whatever came of the one before: a benchmark that fails says so and is left out.
 bench: setup models ## measure on this machine into docs/results; MODEL=, TASKS=, QUESTIONS= choose
 	-$(BENCH) cost --model $(MODEL) --depths 512,1024,2048,4096 --json $(RESULTS)/cost.json
 	-$(BENCH) edits $(EDITS) --json $(RESULTS)/edits.json
-	-$(BENCH) workloads --model $(MODEL) $(if $(QUESTIONS),--tasks $(QUESTIONS)) \
+	-$(DEV_BENCH) workloads --model $(MODEL) $(if $(QUESTIONS),--tasks $(QUESTIONS)) \
 		--json $(RESULTS)/workloads.json
 	-$(BENCH) latency --model $(MODEL) --json $(RESULTS)/latency.json
-	-$(BENCH) codemod --model $(MODEL) --repeat 3 --json $(RESULTS)/codemod.json
-	-$(BENCH) memory --model $(MODEL) --json $(RESULTS)/memory.json
-	-$(BENCH) drafter --json $(RESULTS)/drafter.json
+	-$(DEV_BENCH) codemod --model $(MODEL) --repeat 3 --json $(RESULTS)/codemod.json
+	-$(DEV_BENCH) memory --model $(MODEL) --json $(RESULTS)/memory.json
+	-$(DEV_BENCH) drafter --json $(RESULTS)/drafter.json
 	-$(BENCH) exact --model $(MODEL) --json $(RESULTS)/exact.json
 	@rm -f $(RESULTS)/peers.json # it would be gone on with, not measured anew
-	-$(BENCH) peers $(EDITS) --json $(RESULTS)/peers.json
-	-$(BENCH) simulate --json $(RESULTS)/simulate.json
+	-$(DEV_BENCH) peers $(EDITS) --json $(RESULTS)/peers.json
+	-$(DEV_BENCH) simulate --json $(RESULTS)/simulate.json
 
-QUALITY = $(BENCH) quality --model $(MODEL) --set $(1) --data $(2) --json $(RESULTS)/quality-$(1).json
+QUALITY = $(DEV_BENCH) quality --model $(MODEL) --set $(1) --data $(2) --json $(RESULTS)/quality-$(1).json
 
 bench-quality: setup models ## measure whether edits are right: CANITEDIT=, HUMANEVALFIX=, EDITEVAL= files
 	$(if $(CANITEDIT),-$(call QUALITY,canitedit,$(CANITEDIT)))
@@ -66,7 +67,7 @@ bench-quality: setup models ## measure whether edits are right: CANITEDIT=, HUMA
 	$(if $(EDITEVAL),-$(call QUALITY,editeval,$(EDITEVAL)))
 
 bench-report: setup ## write docs/benchmarks.md and its plots from docs/results
-	$(BIN)/python docs/report/page.py
+	$(DEV_BENCH) report
 
 build: setup ## build the wheel and the sdist into dist/
 	$(BIN)/python -m build --no-isolation

@@ -5,11 +5,13 @@ Tests that need a model get it by naming a fixture; `-m "not model"` leaves them
 
 import os
 import socket
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from redraft import models
+from redraft.bench.subject import Subject
 
 # Dearest last: a broken rule or table is known in seconds, before a model is loaded.
 MODEL_FIXTURES = ("small_model_path", "coder_model_path")
@@ -25,6 +27,13 @@ def small_model_path() -> Path:
 def coder_model_path() -> Path:
     """The default model, some 10 tokens/s on two cores: for what only good edits can show."""
     return models.resolve("qwen2.5-coder-1.5b")
+
+
+@pytest.fixture(scope="module")
+def subject(small_model_path: Path) -> Iterator[Subject]:
+    """The small model as benchmarks drive it."""
+    with Subject.load(small_model_path, n_ctx=4096) as subject:
+        yield subject
 
 
 @pytest.fixture(autouse=True)

@@ -47,7 +47,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_wheel_holds_every_module_of_both_packages_and_nothing_else(wheel: Path):
     with zipfile.ZipFile(wheel) as archive:
         held = {name for name in archive.namelist() if ".dist-info/" not in name}
-    assert held == _files_of("server") | _files_of("lookup")
+    assert held == _files_of("server", "redraft") | _files_of("lookup", "redraft_lookup")
     assert {"redraft/py.typed", "redraft_lookup/py.typed"} <= held
 
 
@@ -89,9 +89,9 @@ def test_the_installed_command_decodes_for_the_doctor(installed: Path, small_mod
     assert report["ok"], report
 
 
-def _files_of(tree: str) -> set[str]:
-    """The files of a package folder, as paths that start with the package's name."""
-    found = (path for path in (ROOT / tree).rglob("*") if path.is_file())
+def _files_of(tree: str, package: str = "") -> set[str]:
+    """The files of a tree or of one package there, as paths that start with the package's name."""
+    found = (path for path in (ROOT / tree / package).rglob("*") if path.is_file())
     return {str(path.relative_to(ROOT / tree)) for path in found if "__pycache__" not in path.parts}
 
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from statistics import mean, quantiles
 from typing import Final
 
-from redraft.bench.scripted import ScriptedVocabulary, play
 from redraft.bench.tasks import built_in
+from redraft_bench.scripted import ScriptedVocabulary, play
 from redraft_lookup import CopyDrafter, CostCurve
 
 __all__ = ["CURVE", "DraftingCost", "bytes_per_10k", "drafting_cost", "long_text", "scripted_edit"]

@@ -14,10 +14,10 @@ from typing import Final
 
 import psutil
 
-from redraft.bench.drafter import long_text
 from redraft.bench.subject import Subject
 from redraft.prompting import template
 from redraft.records import Piece, Prompt
+from redraft_bench.drafter import long_text
 
 __all__ = ["Held", "compared", "measure"]
 

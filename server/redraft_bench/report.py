@@ -2,8 +2,8 @@
 
     make bench-report
 
-Words are in the templates beside this file (X.md.jinja becomes docs/X.md), figures in
-docs/results/*.json as `redraft bench ... --json` wrote them. No figure is made up: what has no file
+Words are in templates/ (X.md.jinja becomes docs/X.md), figures in docs/results/*.json as the
+benchmarks wrote them with `--json`. No figure is made up: what has no file
 is said to be not measured. Knows files and templates; what a figure means, the templates know.
 """
 
@@ -19,19 +19,28 @@ from typing import Any, Final, TypeAlias
 
 import jinja2
 
-from redraft.bench import plots
 from redraft.bench.conditions import warning
-from redraft.bench.simulate import FEW_ROWS
+from redraft.cli import options
 from redraft.models import MODELS
+from redraft_bench.simulate import FEW_ROWS
 
 Record: TypeAlias = dict[str, Any]
 
-TEMPLATES: Final = Path(__file__).parent
-DOCS: Final = TEMPLATES.parent
+TEMPLATES: Final = Path(__file__).with_name("templates")
+DOCS: Final = Path(__file__).parents[2] / "docs"
 
 
-def main(docs: Path = DOCS) -> None:
-    """Draw what can be drawn of docs/results, then write the pages."""
+def add_parser(verbs: options.Subparsers) -> None:
+    """Add the command `report`."""
+    what = "write the pages of docs/ that hold measured figures, and their plots, from docs/results"
+    parser = verbs.add_parser("report", help=what, description=f"{what}.")
+    parser.set_defaults(handler=lambda _: write())
+
+
+def write(docs: Path = DOCS) -> int:
+    """Draw what can be drawn of docs/results, then write the pages. Returns exit code 0."""
+    from redraft.bench import plots
+
     results = load(docs / "results")
     folder = docs / "plots"
     folder.mkdir(exist_ok=True)
@@ -39,6 +48,7 @@ def main(docs: Path = DOCS) -> None:
         plots.draw(record, docs / record["plot"])
     for name, text in pages(results).items():
         (docs / name).write_text(text, "utf-8")
+    return 0
 
 
 def load(folder: Path) -> dict[str, list[Record]]:
@@ -47,6 +57,8 @@ def load(folder: Path) -> dict[str, list[Record]]:
     Each one knows its `file`, its `plot` (None where there is nothing to draw) and a `warning`
     (None where the machine was idle). Exits with a message where a file is no result.
     """
+    from redraft.bench import plots  # brings matplotlib
+
     found: dict[str, list[Record]] = {}
     for path in sorted(folder.glob("*.json")):
         try:
@@ -55,7 +67,7 @@ def load(folder: Path) -> dict[str, list[Record]]:
             record["warning"] = warning(known)
             bench = known["bench"]
         except (ValueError, KeyError, TypeError) as error:
-            sys.exit(f"{path} was not written by `redraft bench ... --json`: {error!r}")
+            sys.exit(f"{path} was not written by a benchmark with --json: {error!r}")
         record["file"] = f"results/{path.name}"
         record["plot"] = f"plots/{path.stem}.svg" if bench in plots.DRAWN else None
         found.setdefault(bench, []).append(record)
@@ -92,7 +104,7 @@ def pages(results: Mapping[str, Sequence[Record]]) -> dict[str, str]:
         try:
             text = environment.get_template(name).render()
         except jinja2.UndefinedError as error:
-            sys.exit(f"docs/report/{name} shows what a result does not hold: {error}")
+            sys.exit(f"{TEMPLATES.name}/{name} shows what a result does not hold: {error}")
         written[name.removesuffix(".jinja")] = re.sub(r"\n{3,}", "\n\n", text).lstrip("\n")
     return written
 
@@ -122,7 +134,3 @@ def lead_over(summary: Mapping[str, Record], names: str) -> float | None:
     """How much faster copying is than the fastest peer whose name begins so; None without one."""
     leads = [one["copy_to_it"] for name, one in summary.items() if name.startswith(names)]
     return min(filter(None, leads), default=None)
-
-
-if __name__ == "__main__":
-    main()

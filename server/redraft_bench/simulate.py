@@ -13,11 +13,11 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Final
 
-from redraft.bench.scripted import ScriptedVocabulary, play
 from redraft.bench.tasks import built_in
 from redraft.engine.calibration import PASSES, WIDER
 from redraft.errors import InputError
 from redraft.records import Route
+from redraft_bench.scripted import ScriptedVocabulary, play
 from redraft_lookup import (
     Auto,
     Candidate,
@@ -104,7 +104,7 @@ def built_in_scripts() -> tuple[Scripted, ...]:
         )
         for task in built_in()
     )
-    text = resources.files("redraft.bench").joinpath("texts/workloads.toml").read_text("utf-8")
+    text = resources.files("redraft_bench").joinpath("texts/workloads.toml").read_text("utf-8")
     others = (Scripted(source="", **task) for task in tomllib.loads(text)["task"])
     return (*edits, *others)
 

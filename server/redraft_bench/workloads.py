@@ -13,11 +13,11 @@ from statistics import median
 from typing import Any, Final
 
 from redraft.bench import turns
-from redraft.bench.simulate import built_in_scripts
 from redraft.bench.subject import Subject, answer, first_difference
 from redraft.errors import InputError
 from redraft.prompting import template
 from redraft.records import Completion, Exactness, Piece, Prompt, Route
+from redraft_bench.simulate import built_in_scripts
 
 __all__ = ["Question", "Ran", "built_in", "first_of_each", "load", "measure", "summary"]
 

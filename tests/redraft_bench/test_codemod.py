@@ -7,8 +7,8 @@ import pytest
 from tests.redraft.codemod.editing import Together
 
 from redraft.bench.tasks import built_in
-from redraft.bench.throughput import ThroughputRun, measure, prompts, summary
 from redraft.records import DecodeOptions
+from redraft_bench.codemod import ThroughputRun, measure, prompts, summary
 
 OPTIONS = DecodeOptions(route="codemod", exactness="invariant", max_tokens=50)
 
@@ -63,7 +63,7 @@ def test_speed_ups_are_of_runs_of_the_same_turn():
 
 
 def test_it_is_run_from_the_command_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_cli, small_model_path: Path
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_bench, small_model_path: Path
 ):
     monkeypatch.chdir(tmp_path)
     task = {
@@ -76,7 +76,7 @@ def test_it_is_run_from_the_command_line(
     }
     Path("tasks.jsonl").write_text(json.dumps(task))
     args = ("--tasks", "tasks.jsonl", "--jobs", "2", "--max-tokens", "9", "--json", "o.json")
-    ran = run_cli("bench", "codemod", "--model", small_model_path, *args)
+    ran = run_bench("codemod", "--model", small_model_path, *args)
     assert ran.code == 0, ran.err
     assert "2 functions in 1 files; by its costs redraft takes " in ran.out
     record = json.loads(Path("o.json").read_text())
@@ -86,7 +86,7 @@ def test_it_is_run_from_the_command_line(
 
 
 @pytest.mark.parametrize("jobs", ["", "0", "1,x"])
-def test_numbers_that_are_none_are_refused(run_cli, jobs: str):
-    ran = run_cli("bench", "codemod", "--jobs", jobs)
+def test_numbers_that_are_none_are_refused(run_bench, jobs: str):
+    ran = run_bench("codemod", "--jobs", jobs)
     assert ran.code == 2
     assert "--jobs takes whole numbers with commas" in ran.err

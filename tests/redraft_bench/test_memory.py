@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.redraft.engine.tiny import write_transformer
 
-from redraft.bench.memory import Held, compared
+from redraft_bench.memory import Held, compared
 
 
 def held(strategy: str, prompt_tokens: int, unique: int) -> Held:
@@ -26,13 +26,13 @@ def test_what_a_strategy_holds_is_compared_with_plain_at_the_same_place():
 
 
 def test_the_command_measures_each_strategy_in_a_process_of_its_own(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_cli
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_bench
 ):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     write_transformer(tmp_path / "tiny.gguf")
     args = ("--model", "tiny.gguf", "--prompts", "90,180", "--answer", "4", "--json", "o.json")
-    ran = run_cli("bench", "memory", *args)
+    ran = run_bench("memory", *args)
     assert ran.code == 0, ran.err
     record = json.loads((tmp_path / "o.json").read_text())
     assert [one["strategy"] for one in record["held"]] == ["plain"] * 3 + ["copy"] * 3
@@ -46,7 +46,7 @@ def test_the_command_measures_each_strategy_in_a_process_of_its_own(
     assert "| plain    |        loaded |" in ran.out
 
 
-def test_lengths_that_are_no_numbers_are_refused(run_cli):
-    ran = run_cli("bench", "memory", "--prompts", "2000,x")
+def test_lengths_that_are_no_numbers_are_refused(run_bench):
+    ran = run_bench("memory", "--prompts", "2000,x")
     assert ran.code == 2
     assert "--prompts takes whole numbers" in ran.err

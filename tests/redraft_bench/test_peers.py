@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 from tests.redraft.bench.rename_task import TASK
 
-from redraft.bench.peers import compare, known, server
-from redraft.bench.peers.known import FAMILIES, Peer, choose
-from redraft.bench.peers.process import PeerAnswer, PeerError, PeerRequest, Piped
-from redraft.bench.peers.results import COPY, PLAIN, Failed, PeerRecord, PeerResults, load, summary
-from redraft.bench.peers.server import LlamaServers, PeerSettings, parse
 from redraft.bench.tasks import Task
 from redraft.errors import InputError
+from redraft_bench.peers import compare, llama_server, programs
+from redraft_bench.peers.llama_server import LlamaServers, PeerSettings, parse
+from redraft_bench.peers.process import PeerAnswer, PeerError, PeerRequest, Piped
+from redraft_bench.peers.programs import FAMILIES, Peer, choose
+from redraft_bench.peers.results import COPY, PLAIN, Failed, PeerRecord, PeerResults, load, summary
 
 ASKED = PeerRequest(tokens=(1, 2, 3), max_tokens=8, stop=("\n```",))
 
@@ -25,15 +25,15 @@ ASKED = PeerRequest(tokens=(1, 2, 3), max_tokens=8, stop=("\n```",))
 @pytest.fixture
 def nothing_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(known.importlib.util, "find_spec", lambda _: None)
+    monkeypatch.setattr(programs.importlib.util, "find_spec", lambda _: None)
 
 
 @pytest.fixture
 def all_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "redraft/peers/node_modules/node-llama-cpp").mkdir(parents=True)
-    monkeypatch.setattr(known.platformdirs, "user_cache_path", lambda name: tmp_path / name)
-    monkeypatch.setattr(known.importlib.util, "find_spec", lambda name: name)
-    monkeypatch.setattr(known.shutil, "which", lambda name: name)
+    monkeypatch.setattr(programs.platformdirs, "user_cache_path", lambda name: tmp_path / name)
+    monkeypatch.setattr(programs.importlib.util, "find_spec", lambda name: name)
+    monkeypatch.setattr(programs.shutil, "which", lambda name: name)
 
 
 def test_what_is_not_installed_is_left_out_by_name_with_the_command_that_brings_it(
@@ -124,7 +124,7 @@ def test_a_peer_fails_with_the_reason_where_it(tmp_path, body, said):
     peer.close()
 
 
-# What llama-server answered to a request of `server._question`, shortened to what is read.
+# What llama-server answered to a request of `llama_server._question`, shortened to what is read.
 RECORDED = {
     "tokens": [750, 2422, 17, 1648],
     "stop_type": "word",
@@ -178,7 +178,7 @@ def posted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[str, dict]]]:
         def close(self):
             pass
 
-    monkeypatch.setattr(server, "Process", Process)
+    monkeypatch.setattr(llama_server, "Process", Process)
     threading.Thread(target=http.serve_forever, daemon=True).start()
     yield seen
     http.shutdown()
@@ -340,15 +340,15 @@ def test_a_task_that_does_not_fit_is_not_asked(subject):
 
 
 def test_the_command_runs_a_real_peer_and_goes_on_where_it_ended(
-    tmp_path, monkeypatch, run_cli, small_model_path
+    tmp_path, monkeypatch, run_bench, small_model_path
 ):
     monkeypatch.chdir(tmp_path)
     fields = ("id", "lang", "path", "instruction", "before", "max_tokens")
     lines = [{name: getattr(TASK, name) for name in fields} | {"id": str(n)} for n in range(2)]
     (tmp_path / "tasks.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    args = ("bench", "peers", "--model", small_model_path, "--peers", "llama-cpp-python")
+    args = ("peers", "--model", small_model_path, "--peers", "llama-cpp-python")
     args = (*args, "--tasks", "tasks.jsonl", "--json", "o.json", "--limit")
-    ran = run_cli(*args, "1")
+    ran = run_bench(*args, "1")
     assert ran.code == 0, ran.err
     names = [PLAIN, COPY, "llama-cpp-python/plain", "llama-cpp-python/lookup"]
     first = json.loads((tmp_path / "o.json").read_text())
@@ -357,13 +357,13 @@ def test_the_command_runs_a_real_peer_and_goes_on_where_it_ended(
         assert one["first_difference"] is None, "the same library, the same tokens"
         assert one["decode_s"] > 0
     assert "llama-cpp-python" in first["versions"]["llama-cpp-python"]
-    ran = run_cli(*args, "2")
+    ran = run_bench(*args, "2")
     assert ran.code == 0, ran.err
     both = json.loads((tmp_path / "o.json").read_text())
     assert both["results"][: len(names)] == first["results"]
     assert {one["id"] for one in both["results"]} == {"0", "1"}
     assert len(both["earlier_runs"]) == 1
     assert "| llama-cpp-python/lookup" in ran.out
-    ran = run_cli(*args, "2", "--scope", "function")
+    ran = run_bench(*args, "2", "--scope", "function")
     assert ran.code == 2
     assert "name another file" in ran.err

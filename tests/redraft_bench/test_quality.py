@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 from tests.redraft.scripted_model import ScriptedModel
 
-from redraft.bench.quality import PROMPTS, LeftOut, changed_lines, measure
-from redraft.bench.quality_sandbox import Sandbox, SandboxLimits
-from redraft.bench.quality_sets import CODE, Problem
 from redraft.records import EditRequest, Span
+from redraft_bench.quality.measure import PROMPTS, LeftOut, changed_lines, measure
+from redraft_bench.quality.sandbox import Sandbox, SandboxLimits
+from redraft_bench.quality.sets import CODE, Problem
 
 BEFORE = "import math\n\n\ndef twice(x):\n    return x + 2\n"
 AFTER = "import math\n\n\ndef twice(x):\n    return x * 2\n"

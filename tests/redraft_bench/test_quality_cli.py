@@ -1,4 +1,4 @@
-"""`redraft bench quality` as it is typed, with a scripted model."""
+"""`python -m redraft_bench quality` as it is typed, with a scripted model."""
 
 import json
 from contextlib import contextmanager
@@ -22,8 +22,8 @@ NAIVE, PRODUCT = f"```python\n{RECORD['before']}```", f"{RECORD['after']}```"
 
 
 @pytest.fixture
-def bench(tmp_path, monkeypatch, run_cli):
-    """Run `redraft bench quality` in a folder of its own with a model that gives `replies`."""
+def bench(tmp_path, monkeypatch, run_bench):
+    """Run `python -m redraft_bench quality` in a folder of its own with a model that gives `replies`."""
     monkeypatch.chdir(tmp_path)
     records = (RECORD, UNFIT)
     (tmp_path / "set.jsonl").write_text("".join(json.dumps(one) + "\n" for one in records))
@@ -34,7 +34,7 @@ def bench(tmp_path, monkeypatch, run_cli):
             yield ScriptedModel(replies=replies), common.begin(flags)
 
         monkeypatch.setattr(common, "loaded", loaded)
-        return run_cli("bench", "quality", *args)
+        return run_bench("quality", *args)
 
     return run
 

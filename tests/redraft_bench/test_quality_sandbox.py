@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from redraft.bench.quality_sandbox import Sandbox, SandboxLimits, Verdict
+from redraft_bench.quality.sandbox import Sandbox, SandboxLimits, Verdict
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="processes are limited on POSIX only")
 

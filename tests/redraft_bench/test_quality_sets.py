@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from redraft.bench.quality_sandbox import Sandbox, SandboxLimits
-from redraft.bench.quality_sets import SETS, load
 from redraft.errors import InputError
+from redraft_bench.quality.sandbox import Sandbox, SandboxLimits
+from redraft_bench.quality.sets import SETS, load
 
 BEFORE, AFTER = "def twice(x):\n    return x + 2\n", "def twice(x):\n    return x * 2\n"
 CHECK = "def check(twice):\n    assert twice(3) == 6\n\ncheck(twice)"

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from redraft.bench.quality import QualityRecord
-from redraft.bench.quality_report import mcnemar, summary, table, wilson
+from redraft_bench.quality.measure import QualityRecord
+from redraft_bench.quality.summary import mcnemar, summary, table, wilson
 
 PASSED = QualityRecord(
     id="0",

@@ -5,7 +5,6 @@ import itertools
 import json
 import re
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -13,9 +12,10 @@ import pytest
 
 from redraft.bench import edits, plots
 from redraft.bench.conditions import conditions, ended, warning
-from redraft.bench.simulate import PUBLISHED
+from redraft_bench import report
+from redraft_bench.simulate import PUBLISHED
 
-DOCS = Path(__file__).parents[3] / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 IDLE = {
     "redraft": "0.1.0",
     "engine": {"llama-cpp-python": "0.3.36"},
@@ -34,16 +34,6 @@ IDLE = {
     "busy_during": 0.0,
     "load_average_after": [1.9, 0.1, 0.1],
 }
-
-
-@pytest.fixture(scope="module")
-def page() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("report_page", DOCS / "report" / "page.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def _record(bench: str, **figures: Any) -> dict[str, Any]:
@@ -259,24 +249,28 @@ RECORDS: dict[str, dict[str, Any]] = {
 }
 
 
-def _pages(page: ModuleType, folder: Path, *records: dict[str, Any]) -> dict[str, str]:
+USERS = ("cost", "edits", "exact", "latency")  # benchmarks that are commands of redraft itself
+
+
+def _pages(folder: Path, *records: dict[str, Any]) -> dict[str, str]:
     folder.mkdir(exist_ok=True)
     for number, record in enumerate(records):
         (folder / f"{number}.json").write_text(json.dumps(record))
-    return page.pages(page.load(folder))
+    return report.pages(report.load(folder))
 
 
 @pytest.mark.parametrize("bench", RECORDS)
-def test_a_benchmark_without_a_file_is_said_to_be_not_measured(page, tmp_path, bench: str):
+def test_a_benchmark_without_a_file_is_said_to_be_not_measured(tmp_path, bench: str):
     others = [record for name, record in RECORDS.items() if name != bench]
-    text = _pages(page, tmp_path, *others)["benchmarks.md"]
+    text = _pages(tmp_path, *others)["benchmarks.md"]
     said = [line for line in text.splitlines() if "Not measured on this machine yet" in line]
     assert len(said) == 1
-    assert f"`redraft bench {bench} " in said[0]
+    program = "redraft bench" if bench in USERS else "python -m redraft_bench"
+    assert f"`{program} {bench} " in said[0]
 
 
-def test_with_all_files_every_command_machine_and_load_is_named(page, tmp_path):
-    text = _pages(page, tmp_path, *RECORDS.values())["benchmarks.md"]
+def test_with_all_files_every_command_machine_and_load_is_named(tmp_path):
+    text = _pages(tmp_path, *RECORDS.values())["benchmarks.md"]
     assert "Not measured" not in text
     for bench in RECORDS:
         assert f"\n    redraft bench {bench}\n" in text
@@ -317,12 +311,12 @@ def test_with_all_files_every_command_machine_and_load_is_named(page, tmp_path):
         pytest.param("**Nothing here ran on Metal, CUDA or any other GPU.**", id="no GPU"),
     ],
 )
-def test_the_page_shows(page, tmp_path, line: str):
-    assert line in _pages(page, tmp_path, *RECORDS.values())["benchmarks.md"]
+def test_the_page_shows(tmp_path, line: str):
+    assert line in _pages(tmp_path, *RECORDS.values())["benchmarks.md"]
 
 
-def test_tables_are_whole(page, tmp_path):
-    for text in _pages(page, tmp_path, *RECORDS.values()).values():
+def test_tables_are_whole(tmp_path):
+    for text in _pages(tmp_path, *RECORDS.values()).values():
         lines = text.splitlines()
         for before, line in itertools.pairwise(lines):
             if before.startswith("|") and line.startswith("|"):
@@ -343,38 +337,38 @@ def test_tables_are_whole(page, tmp_path):
         pytest.param({"busy_during": 0.25}, "others kept 25% of this machine", id="busy meanwhile"),
     ],
 )
-def test_a_run_on_a_loaded_machine_says_so(page, tmp_path, known, said: str | None):
+def test_a_run_on_a_loaded_machine_says_so(tmp_path, known, said: str | None):
     record = RECORDS["exact"]
     record = {**record, "conditions": record["conditions"] | known}
-    text = _pages(page, tmp_path, record)["benchmarks.md"]
+    text = _pages(tmp_path, record)["benchmarks.md"]
     assert ("**Take care:" in text) == (said is not None)
     assert (said or "") in text
 
 
-def test_a_figure_of_a_gpu_takes_the_sentence_away_that_there_is_none(page, tmp_path):
+def test_a_figure_of_a_gpu_takes_the_sentence_away_that_there_is_none(tmp_path):
     record = RECORDS["exact"]
     record = {**record, "conditions": record["conditions"] | {"backend": "metal"}}
-    written = _pages(page, tmp_path, record)
+    written = _pages(tmp_path, record)
     assert "Nothing here ran on Metal" not in written["benchmarks.md"]
     assert "The model ran on: metal." in written["benchmarks.md"]
     assert "has not been run on a Mac yet" not in written["apple-silicon.md"]
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"conditions": {}}'])
-def test_a_file_that_is_no_result_is_named(page, tmp_path, text: str):
+def test_a_file_that_is_no_result_is_named(tmp_path, text: str):
     (tmp_path / "x.json").write_text(text)
-    with pytest.raises(SystemExit, match=r"x\.json was not written by `redraft bench"):
-        page.load(tmp_path)
+    with pytest.raises(SystemExit, match=r"x\.json was not written by a benchmark"):
+        report.load(tmp_path)
 
 
-def test_a_result_that_lacks_a_figure_is_not_passed_over(page, tmp_path):
+def test_a_result_that_lacks_a_figure_is_not_passed_over(tmp_path):
     record = {key: value for key, value in RECORDS["exact"].items() if key != "exactness"}
     with pytest.raises(SystemExit, match="'exactness'"):
-        _pages(page, tmp_path, record)
+        _pages(tmp_path, record)
 
 
-def test_the_pages_in_the_repository_are_what_the_results_there_say(page):
-    for name, text in page.pages(page.load(DOCS / "results")).items():
+def test_the_pages_in_the_repository_are_what_the_results_there_say():
+    for name, text in report.pages(report.load(DOCS / "results")).items():
         written = (DOCS / name).read_text(encoding="utf-8")
         assert written == text, f"docs/{name} is not up to date: run `make bench-report`"
 
@@ -387,8 +381,8 @@ def test_every_file_that_a_page_links_to_is_there(name: str):
     assert [link for link in links if not (DOCS / link).exists()] == []
 
 
-def test_every_plot_that_a_page_shows_is_there(page):
-    results = page.load(DOCS / "results")
+def test_every_plot_that_a_page_shows_is_there():
+    results = report.load(DOCS / "results")
     shown = {run["plot"] for own in results.values() for run in own if run["plot"]}
     assert shown == {f"plots/{path.name}" for path in (DOCS / "plots").glob("*.svg")}
 
@@ -428,17 +422,8 @@ def test_the_end_of_a_run_tells_how_busy_others_were():
     assert warning(known | {"busy": 0.0, "load_average": [0.0], "busy_during": 0.0}) is None
 
 
-@pytest.mark.parametrize("command", ["cost", "edits", "workloads"])
-def test_without_matplotlib_a_plot_is_refused_before_anything_is_measured(
-    run_cli, monkeypatch, command: str
-):
+def test_without_matplotlib_a_plot_is_refused_before_anything_is_measured(run_bench, monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    ran = run_cli("bench", command, "--plot", "x.svg", "--model", "no.gguf")
+    ran = run_bench("workloads", "--plot", "x.svg", "--model", "no.gguf")
     assert ran.code == 2
     assert "pip install 'redraft[bench]'" in ran.err
-
-
-def test_a_plot_is_an_svg_or_a_png(run_cli):
-    ran = run_cli("bench", "cost", "--plot", "x.jpg", "--model", "no.gguf")
-    assert ran.code == 2
-    assert "a file that ends in .svg or .png, not 'x.jpg'" in ran.err

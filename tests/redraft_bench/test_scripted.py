@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from redraft.bench import cost, simulate
-from redraft.bench.drafter import CURVE, drafting_cost, scripted_edit
-from redraft.bench.scripted import ScriptedVocabulary, play
+from redraft.bench import cost
 from redraft.bench.table import figure, markdown
 from redraft.bench.tasks import built_in
 from redraft.engine.calibration import Measurement
 from redraft.errors import InputError
+from redraft_bench import simulate
+from redraft_bench.drafter import CURVE, drafting_cost, scripted_edit
+from redraft_bench.scripted import ScriptedVocabulary, play
 from redraft_lookup import CopyDrafter, Decoding, Limits, NgramDrafter, PlainDrafter, decode
 from redraft_lookup.testing import ScriptedTarget
 
@@ -153,3 +154,32 @@ def test_a_table_is_aligned_markdown():
 )
 def test_a_figure_is_short(value: object, text: str):
     assert figure(value) == text
+
+
+def test_simulate_says_that_it_is_a_simulation_and_what_went_in(tmp_path: Path, run_bench):
+    ran = run_bench("simulate", "--json", f"{tmp_path}/out.json")
+    assert ran.out.startswith("SIMULATION, nothing was measured")
+    assert "  1 rows     37 ms" in ran.out
+    assert "| code editing" in ran.out
+    record = json.loads((tmp_path / "out.json").read_text())
+    assert record["simulation"] is True
+    assert record["inputs"]["tokens_per_s"] == 27.0
+
+
+def test_drafter_prints_time_and_memory(tmp_path: Path, run_bench):
+    lengths = ("--history", "500", "--answer", "100")
+    ran = run_bench("drafter", *lengths, f"--json={tmp_path / 'out.json'}")
+    known = json.loads((tmp_path / "out.json").read_text())["conditions"]
+    assert (
+        known["command"] == f"python -m redraft_bench drafter {' '.join(lengths)} --json=out.json"
+    )
+    assert known["bench"] == "drafter"
+    assert known["seconds"] > 0
+    assert "passes behind 500 tokens, drafting:" in ran.out
+    assert "kB for 10,000 tokens" in ran.out
+
+
+def test_scripts_that_cannot_be_read_are_refused(run_bench):
+    ran = run_bench("simulate", "--tasks", "no.jsonl")
+    assert ran.code == 2
+    assert "cannot read no.jsonl" in ran.err

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from redraft.bench import workloads
 from redraft.bench.subject import Subject
-from redraft.bench.workloads import Question, Ran, first_of_each, load, measure, summary
 from redraft.errors import InputError
+from redraft_bench import workloads
+from redraft_bench.workloads import Question, Ran, first_of_each, load, measure, summary
 
 
 def test_there_are_built_in_questions_of_five_kinds():

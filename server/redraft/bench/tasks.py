@@ -47,7 +47,7 @@ class Task:
 
 def built_in() -> tuple[Task, ...]:
     """Twelve edits in six languages."""
-    text = resources.files("redraft.bench").joinpath("texts/edits.toml").read_text("utf-8")
+    text = resources.files("redraft.bench").joinpath("edits.toml").read_text("utf-8")
     tasks = tomllib.loads(text)["task"]
     return tuple(_task(record, f"built-in task {i}") for i, record in enumerate(tasks))
 

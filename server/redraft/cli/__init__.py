@@ -20,16 +20,22 @@ from redraft import __version__
 from redraft.cli import bench, codemod, demo, doctor, edit, models, serve, trace
 from redraft.errors import RedraftError
 
-__all__ = ["main"]
+__all__ = ["main", "run"]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; `argv` defaults to the process's arguments."""
+    return run(_parser(), argv)
+
+
+def run(parser: argparse.ArgumentParser, argv: Sequence[str] | None = None) -> int:
+    """Run the `handler` of the command that `argv` names, as `main` does for redraft's own."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     logging.basicConfig(format="redraft: %(message)s", level=logging.WARNING)
     words = sys.argv[1:] if argv is None else list(argv)
-    args = _parser().parse_args(words, argparse.Namespace(command_line=words))
+    command_line = [*parser.prog.split(), *words]
+    args = parser.parse_args(words, argparse.Namespace(command_line=command_line))
     try:
         code = int(args.handler(args))
         sys.stdout.flush()

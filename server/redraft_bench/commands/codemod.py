@@ -1,4 +1,4 @@
-"""`redraft bench codemod`: replies of a codemod, one after another and several at once."""
+"""`python -m redraft_bench codemod`: replies of a codemod, one by one and several at once."""
 
 import argparse
 from dataclasses import asdict
@@ -38,7 +38,8 @@ def add_parser(verbs: options.Subparsers) -> None:
 
 
 def _run(args: argparse.Namespace) -> int:
-    from redraft.bench import table, tasks, throughput
+    from redraft.bench import table, tasks
+    from redraft_bench import codemod as throughput
 
     counts = _counts(args.jobs)
     todo = (tasks.load(args.tasks) if args.tasks else tasks.built_in())[: args.limit]

@@ -1,4 +1,4 @@
-"""`redraft bench drafter`: time and memory of drafting itself, without a model."""
+"""`python -m redraft_bench drafter`: time and memory of drafting itself, without a model."""
 
 import argparse
 from dataclasses import asdict
@@ -22,7 +22,7 @@ def add_parser(verbs: options.Subparsers) -> None:
 
 
 def _run(args: argparse.Namespace) -> int:
-    from redraft.bench.drafter import drafting_cost
+    from redraft_bench.drafter import drafting_cost
 
     known = common.begin(args)
     cost = drafting_cost(args.history, args.answer)

@@ -1,4 +1,4 @@
-"""`redraft bench memory`: resident memory with and without speculation, and the drafter's own."""
+"""`python -m redraft_bench memory`: memory with and without speculation, and the drafter's."""
 
 import argparse
 import os
@@ -31,7 +31,8 @@ def add_parser(verbs: options.Subparsers) -> None:
 
 
 def _run(args: argparse.Namespace) -> int:
-    from redraft.bench import drafter, memory, subject, table
+    from redraft.bench import subject, table
+    from redraft_bench import drafter, memory
 
     names = subject.strategies(args.strategies)
     lengths = args.prompts.split(",")

@@ -1,4 +1,4 @@
-"""`redraft bench peers`: other programs on the same edits, beside redraft, in one run."""
+"""`python -m redraft_bench peers`: other programs on the same edits, beside redraft, in one run."""
 
 import argparse
 import math
@@ -16,10 +16,10 @@ from redraft.errors import InputError
 from redraft.records import Exactness
 
 if TYPE_CHECKING:
-    from redraft.bench.peers.known import Chosen
-    from redraft.bench.peers.process import Family
-    from redraft.bench.peers.results import Failed, PeerRecord, PeerResults
     from redraft.bench.subject import Subject
+    from redraft_bench.peers.process import Family
+    from redraft_bench.peers.programs import Chosen
+    from redraft_bench.peers.results import Failed, PeerRecord, PeerResults
 
 __all__ = ["add_parser"]
 
@@ -60,11 +60,11 @@ def add_parser(verbs: options.Subparsers) -> None:
 
 def _run(args: argparse.Namespace) -> int:
     from redraft.bench import tasks
-    from redraft.bench.peers import compare, known, results
+    from redraft_bench.peers import compare, programs, results
 
     ends_at = time.monotonic() + 60 * args.minutes
     todo = (tasks.load(args.tasks) if args.tasks else tasks.built_in())[: args.limit]
-    chosen = known.choose(args.peers, has_draft=bool(args.draft_model))
+    chosen = programs.choose(args.peers, has_draft=bool(args.draft_model))
     for name, reason in chosen.left_out.items():
         output.say(f"{name} is left out: {reason}")
     if not chosen.peers:
@@ -110,9 +110,9 @@ def _opened(
     args: argparse.Namespace, chosen: "Chosen", model: "Subject", n_ctx: int
 ) -> Iterator[dict[str, "Family"]]:
     """The programs, in a folder that goes with them; each starts when it is first asked."""
-    from redraft.bench.peers.known import FAMILIES
-    from redraft.bench.peers.server import PeerSettings
     from redraft.engine import backend
+    from redraft_bench.peers.llama_server import PeerSettings
+    from redraft_bench.peers.programs import FAMILIES
 
     with tempfile.TemporaryDirectory(prefix="redraft-peers-") as folder:
         settings = PeerSettings(
@@ -133,7 +133,7 @@ def _opened(
 
 
 def _keep(found: "PeerResults", done: "list[PeerRecord | Failed]") -> None:
-    from redraft.bench.peers.results import PeerRecord
+    from redraft_bench.peers.results import PeerRecord
 
     for one in done:
         if isinstance(one, PeerRecord):
@@ -147,8 +147,8 @@ def _keep(found: "PeerResults", done: "list[PeerRecord | Failed]") -> None:
 
 def _tell(found: "PeerResults") -> None:
     from redraft.bench import table
-    from redraft.bench.peers.known import FAMILIES
-    from redraft.bench.peers.results import summary
+    from redraft_bench.peers.programs import FAMILIES
+    from redraft_bench.peers.results import summary
 
     figures: dict[str, dict[str, Any]] = summary(found.records)
     rows = [(name, *(table.figure(own[key]) for key in _SHOWN)) for name, own in figures.items()]

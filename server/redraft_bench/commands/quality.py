@@ -1,4 +1,4 @@
-"""`redraft bench quality`: how many edits are right, beside a naive prompt's."""
+"""`python -m redraft_bench quality`: how many edits are right, beside a naive prompt's."""
 
 import argparse
 import json
@@ -12,7 +12,7 @@ from redraft.cli.bench import common
 from redraft.errors import InputError
 
 if TYPE_CHECKING:
-    from redraft.bench.quality import LeftOut, QualityRecord
+    from redraft_bench.quality.measure import LeftOut, QualityRecord
 
 __all__ = ["add_parser"]
 
@@ -44,7 +44,10 @@ def add_parser(verbs: options.Subparsers) -> None:
 
 
 def _run(args: argparse.Namespace) -> int:
-    from redraft.bench import quality, quality_report, quality_sandbox, quality_sets
+    from redraft_bench.quality import measure as quality
+    from redraft_bench.quality import sandbox as quality_sandbox
+    from redraft_bench.quality import sets as quality_sets
+    from redraft_bench.quality import summary as quality_report
 
     prompts = _prompts(args.prompts)
     problems = quality_sets.load(args.set, args.data)[: args.limit]
@@ -69,7 +72,7 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _prompts(names: str) -> tuple[str, ...]:
-    from redraft.bench.quality import PROMPTS
+    from redraft_bench.quality.measure import PROMPTS
 
     found = tuple(dict.fromkeys(name.strip() for name in names.split(",") if name.strip()))
     for name in found:
@@ -82,7 +85,7 @@ def _prompts(names: str) -> tuple[str, ...]:
 
 def _so_far(args: argparse.Namespace) -> tuple[list["QualityRecord"], list["LeftOut"]]:
     """The results that --resume goes on from; none without it or without a file."""
-    from redraft.bench.quality import LeftOut, QualityRecord
+    from redraft_bench.quality.measure import LeftOut, QualityRecord
 
     if not args.resume:
         return [], []
@@ -109,7 +112,7 @@ def _record(
     results: Sequence["QualityRecord"],
     left_out: Sequence["LeftOut"],
 ) -> dict[str, Any]:
-    from redraft.bench.quality_report import summary
+    from redraft_bench.quality.summary import summary
 
     return {
         "conditions": known,

@@ -1,4 +1,4 @@
-"""`redraft bench simulate`: SIMULATED speed-up on Apple's chips."""
+"""`python -m redraft_bench simulate`: SIMULATED speed-up on Apple's chips."""
 
 import argparse
 from dataclasses import asdict
@@ -34,7 +34,8 @@ def add_parser(verbs: options.Subparsers) -> None:
 
 
 def _run(args: argparse.Namespace) -> int:
-    from redraft.bench import simulate, table
+    from redraft.bench import table
+    from redraft_bench import simulate
 
     known = common.begin(args)
     chip = simulate.Chip(

@@ -1,4 +1,4 @@
-"""`redraft bench workloads`: strategies on five kinds of request, chat among them."""
+"""`python -m redraft_bench workloads`: strategies on five kinds of request, chat among them."""
 
 import argparse
 from dataclasses import asdict
@@ -25,7 +25,8 @@ def add_parser(verbs: options.Subparsers) -> None:
 
 
 def _run(args: argparse.Namespace) -> int:
-    from redraft.bench import subject, table, workloads
+    from redraft.bench import subject, table
+    from redraft_bench import workloads
 
     names = subject.strategies(args.strategies)
     todo = workloads.load(args.tasks) if args.tasks else workloads.built_in()

@@ -9,14 +9,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from redraft.bench.peers.known import Peer
-from redraft.bench.peers.process import Family, PeerAnswer, PeerError, PeerRequest
-from redraft.bench.peers.results import COPY, PLAIN, Failed, PeerRecord
 from redraft.bench.subject import Subject, answer, first_difference
 from redraft.bench.tasks import Scope, Task, request
 from redraft.bench.turns import in_turn
 from redraft.prompting.build import build_prompt
 from redraft.records import Exactness, Prompt, Refused
+from redraft_bench.peers.process import Family, PeerAnswer, PeerError, PeerRequest
+from redraft_bench.peers.programs import Peer
+from redraft_bench.peers.results import COPY, PLAIN, Failed, PeerRecord
 
 __all__ = ["PeerTask", "jobs", "measure", "needed_context"]
 

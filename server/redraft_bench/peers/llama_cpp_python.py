@@ -1,7 +1,7 @@
 """llama-cpp-python's own `Llama` with its prompt lookup, over pipes: a peer of `redraft bench`.
 
-`python -m redraft.engine.binding MODEL N_CTX N_THREADS cpu|gpu` answers questions as
-`redraft.bench.peers.process` has them. Stands alone: the engine does not use it.
+`python -m redraft_bench.peers.llama_cpp_python MODEL N_CTX N_THREADS cpu|gpu` answers questions as
+`redraft_bench.peers.process` has them. Stands alone: the engine does not use it.
 """
 
 import json

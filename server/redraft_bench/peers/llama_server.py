@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from redraft.bench.peers.process import PeerAnswer, PeerError, PeerRequest, Process
+from redraft_bench.peers.process import PeerAnswer, PeerError, PeerRequest, Process
 
 __all__ = ["MODES", "LlamaServers", "PeerSettings", "parse"]
 
@@ -46,7 +46,7 @@ class PeerSettings:
 
 
 class LlamaServers:
-    """A `redraft.bench.peers.process.Family`."""
+    """A `redraft_bench.peers.process.Family`."""
 
     def __init__(self, settings: PeerSettings) -> None:
         self._settings = settings
@@ -127,7 +127,7 @@ class _Server:
             "folder": f"{settings.folder}/",
             **MODES[mode],
         }
-        command = (sys.executable, "-m", "redraft.bench.peers.xllama", json.dumps(given))
+        command = (sys.executable, "-m", "redraft_bench.peers.xllamacpp_server", json.dumps(given))
         self._process = Process(command, settings.folder / f"llama-server-{mode}.log")
         self.version = str(self._process.greeting["version"])
         self._address = urlsplit(self._process.greeting["address"]).netloc

@@ -11,9 +11,9 @@ from typing import Final
 
 import platformdirs
 
-from redraft.bench.peers.process import Family, Piped
-from redraft.bench.peers.server import MODES, LlamaServers, PeerSettings
 from redraft.errors import InputError
+from redraft_bench.peers.llama_server import MODES, LlamaServers, PeerSettings
+from redraft_bench.peers.process import Family, Piped
 
 __all__ = ["FAMILIES", "Chosen", "Peer", "choose"]
 
@@ -47,12 +47,12 @@ class Kind:
 
 
 def _binding(settings: PeerSettings) -> Family:
-    command = (sys.executable, "-m", "redraft.engine.binding", *_sizes(settings))
+    command = (sys.executable, "-m", "redraft_bench.peers.llama_cpp_python", *_sizes(settings))
     return Piped(command, settings.folder / "llama-cpp-python.log")
 
 
 def _node(settings: PeerSettings) -> Family:
-    script = resources.files("redraft.bench.peers").joinpath("node.mjs")
+    script = resources.files("redraft_bench.peers").joinpath("node.mjs")
     command = ("node", str(script), str(_node_folder()), *_sizes(settings))
     return Piped(command, settings.folder / "node-llama-cpp.log")
 

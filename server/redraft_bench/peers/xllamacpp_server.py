@@ -1,7 +1,7 @@
-"""llama-server inside PyPI's xllamacpp: `python -m redraft.bench.peers.xllama SETTINGS`.
+"""llama-server inside PyPI's xllamacpp: `python -m redraft_bench.peers.xllamacpp_server SETTINGS`.
 
-SETTINGS are those of `redraft.bench.peers.server`, in JSON. Says where it listens and serves until
-its input is closed.
+SETTINGS are those of `redraft_bench.peers.llama_server`, in JSON. Says where it listens and
+serves until its input is closed.
 """
 
 import importlib.metadata

@@ -11,8 +11,6 @@ from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from typing import Final, Literal, TypeAlias
 
-from redraft.bench.quality_sandbox import Sandbox
-from redraft.bench.quality_sets import Problem
 from redraft.edit import ask, rewrite
 from redraft.postprocess.checks import is_python
 from redraft.records import (
@@ -28,6 +26,8 @@ from redraft.records import (
     Unchanged,
 )
 from redraft.text.lines import split_lines
+from redraft_bench.quality.sandbox import Sandbox
+from redraft_bench.quality.sets import Problem
 
 __all__ = ["PROMPTS", "LeftOut", "ProblemReply", "QualityRecord", "measure"]
 

@@ -3,7 +3,7 @@
 What holds it: limits of the kernel (time, memory, file size, open files, processes), a wall clock
 after which the whole group is killed, namespaces of Linux where `unshare` may make them (no
 network, and processes that all end with the first), and audit hooks in the interpreter itself
-(`quality_child`). That keeps mistakes in. It is no prison for a program that means harm.
+(`sandbox_child`). That keeps mistakes in. It is no prison for a program that means harm.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ from redraft.errors import InputError
 __all__ = ["Sandbox", "SandboxLimits", "Verdict"]
 
 _UNSHARE: Final = ("--net", "--pid", "--ipc", "--fork", "--kill-child")
-_CHILD: Final = Path(__file__).with_name("quality_child.py")
+_CHILD: Final = Path(__file__).with_name("sandbox_child.py")
 
 # Exit statuses that no program gives by chance.
 FINISHED, OUT_OF_TIME = 42, 43

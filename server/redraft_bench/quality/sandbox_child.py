@@ -1,7 +1,7 @@
 """The process that a candidate runs in: takes its limits, gives up its rights, runs the program.
 
-Run as a script in an empty folder by `redraft.bench.quality_sandbox`, never imported: `python -I -B
-quality_child.py ORDERS PROGRAM`. Standard library only. Its exit status is the ordered `finished`
+Run as a script in an empty folder by `redraft_bench.quality.sandbox`, never imported: `python -I -B
+sandbox_child.py ORDERS PROGRAM`. Standard library only. Its exit status is the ordered `finished`
 where the program ran to its end, so that one which calls `sys.exit(0)` before its tests has not
 passed them, and `out_of_time` where its CPU time was used up.
 """

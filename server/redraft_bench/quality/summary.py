@@ -9,8 +9,8 @@ from math import comb, sqrt
 from statistics import mean
 from typing import Any, Final
 
-from redraft.bench.quality import QualityRecord
 from redraft.bench.table import markdown
+from redraft_bench.quality.measure import QualityRecord
 
 __all__ = ["mcnemar", "summary", "table", "wilson"]
 

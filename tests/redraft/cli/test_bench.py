@@ -1,5 +1,6 @@
 """`redraft bench`, `redraft trace` and `edit --trace` as they are typed."""
 
+import importlib.util
 import json
 from pathlib import Path
 
@@ -91,34 +92,12 @@ def test_trace_fails_where_the_model_is_not_asked(here: Path, run_cli):
         pytest.param(["cost", "--json", "no/o.json"], "there is no folder no", id="a folder"),
         pytest.param(["cost", "--depths", "1,x"], "--depths takes whole numbers", id="depths"),
         pytest.param(["cost", "--model", "no.gguf"], "no.gguf", id="a model"),
-        pytest.param(["simulate", "--tasks", "a.py"], "cannot read a.py", id="scripts"),
     ],
 )
 def test_bench_refuses_what_is_wrong_with(here: Path, run_cli, args, said: str):
     ran = run_cli("bench", *args)
     assert ran.code == 2
     assert said in ran.err
-
-
-def test_bench_simulate_says_that_it_is_a_simulation_and_what_went_in(here: Path, run_cli):
-    ran = run_cli("bench", "simulate", "--json", "out.json")
-    assert ran.out.startswith("SIMULATION, nothing was measured")
-    assert "  1 rows     37 ms" in ran.out
-    assert "| code editing" in ran.out
-    record = json.loads((here / "out.json").read_text())
-    assert record["simulation"] is True
-    assert record["inputs"]["tokens_per_s"] == 27.0
-
-
-def test_bench_drafter_prints_time_and_memory(here: Path, run_cli):
-    lengths = ("--history", "500", "--answer", "100")
-    ran = run_cli("bench", "drafter", *lengths, f"--json={here / 'out.json'}")
-    known = json.loads((here / "out.json").read_text())["conditions"]
-    assert known["command"] == f"redraft bench drafter {' '.join(lengths)} --json=out.json"
-    assert known["bench"] == "drafter"
-    assert known["seconds"] > 0
-    assert "passes behind 500 tokens, drafting:" in ran.out
-    assert "kB for 10,000 tokens" in ran.out
 
 
 def test_bench_cost_measures_prints_and_draws(here: Path, run_cli, small_model_path):
@@ -150,3 +129,19 @@ def test_bench_edits_writes_results_and_summary(here: Path, run_cli, small_model
     assert record["summary"]["plain"]["speedup"] == 1.0
     assert record["scope"] == "function"
     assert len(ran.out.splitlines()) == 4
+
+
+@pytest.mark.parametrize("command", ["cost", "edits"])
+def test_without_matplotlib_a_plot_is_refused_before_anything_is_measured(
+    run_cli, monkeypatch, command: str
+):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    ran = run_cli("bench", command, "--plot", "x.svg", "--model", "no.gguf")
+    assert ran.code == 2
+    assert "pip install 'redraft[bench]'" in ran.err
+
+
+def test_a_plot_is_an_svg_or_a_png(run_cli):
+    ran = run_cli("bench", "cost", "--plot", "x.jpg", "--model", "no.gguf")
+    assert ran.code == 2
+    assert "a file that ends in .svg or .png, not 'x.jpg'" in ran.err

@@ -5,25 +5,11 @@ A module a command. Tables go to stdout, progress and notes to stderr, all figur
 """
 
 from redraft.cli import options
-from redraft.cli.bench import (
-    codemod,
-    cost,
-    drafter,
-    edits,
-    exact,
-    latency,
-    memory,
-    peers,
-    quality,
-    simulate,
-    workloads,
-)
+from redraft.cli.bench import cost, edits, exact, latency
 
 __all__ = ["add_parser"]
 
-_COMMANDS = (
-    *(cost, edits, exact, quality, drafter, workloads, peers, codemod, latency, memory, simulate),
-)
+_COMMANDS = (cost, edits, exact, latency)
 
 
 def add_parser(subparsers: options.Subparsers) -> None:

@@ -130,7 +130,7 @@ def begin(
     """The conditions of a run that begins now; says so where the machine is not idle."""
     from redraft.bench.conditions import conditions, warning
 
-    words = ("redraft", *map(_without_folder, args.command_line))
+    words = map(_without_folder, args.command_line)
     known = conditions(model, cpu=cpu.describe(), n_threads=n_threads)
     if said := warning(known):
         output.say(f"note: {said}")

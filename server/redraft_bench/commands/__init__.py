@@ -1,0 +1,1 @@
+"""The commands of `python -m redraft_bench`, a module each."""
