@@ -6,7 +6,7 @@ PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test setup models lint format picture bench bench-quality bench-report build clean
+.PHONY: help demo test setup test-setup models lint format picture bench bench-quality bench-report build clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -14,13 +14,16 @@ help: ## list the commands
 demo: setup ## set up what is missing, then edit a copy of a file with the local model
 	@$(BIN)/redraft demo
 
-test: setup models ## set up what is missing, then run all tests
+test: setup models test-setup ## set up what is missing, then run all tests
 	$(BIN)/pytest
 
 setup: ## make .venv and build the engine, unless that is done
 	@test -n "$(PYTHON)" && $(PYTHON) -c '$(RUNS_REDRAFT)' || { echo "redraft needs Python 3.10 to" \
 	"3.14, found: $(or $(PYTHON),none); name another one with make PYTHON=/path/to/python3 ..." >&2; exit 1; }
 	@$(PYTHON) .ci/bootstrap.py
+
+test-setup: setup ## install what the tests of editors need, unless it is here; apt-get only as root
+	@$(BIN)/python -m tests.editors.setup
 
 models: setup ## fetch the models the tests use, unless they are here
 	@$(BIN)/redraft models fetch qwen2.5-coder-1.5b smollm2-135m

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.editors.apt import MissingError
+from tests.editors.tools import MissingToolError
 from tests.editors.workshop import Workshop
 
 
@@ -11,8 +11,8 @@ from tests.editors.workshop import Workshop
 def workshop(tmp_path_factory: pytest.TempPathFactory) -> Workshop:
     try:
         return Workshop(tmp_path_factory.mktemp("extension") / "vscode")
-    except MissingError as missing:
-        pytest.skip(f"the VS Code extension is not built: {missing}")
+    except MissingToolError as missing:
+        pytest.skip(str(missing))
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
-from tests.editors.workshop import EXTENSION, Workshop
+from tests.editors.tools import EXTENSION
+from tests.editors.workshop import Workshop
 
 from redraft.config.actions import BUILT_IN
 from redraft.config.settings import Settings

@@ -5,7 +5,12 @@ import { Steps, told } from "../src/core/progress";
 import { Restarts } from "../src/core/restarts";
 import type { EditProgress } from "../src/protocol";
 
-function standing(phase: EditProgress["phase"], done = 0, expected = 0, tokensPerSecond = 0): EditProgress {
+function standing(
+  phase: EditProgress["phase"],
+  done = 0,
+  expected = 0,
+  tokensPerSecond = 0,
+): EditProgress {
   return { id: "1", uri: "file:///a.py", phase, done, expected, tokensPerSecond };
 }
 

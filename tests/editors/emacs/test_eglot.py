@@ -3,17 +3,15 @@
 import json
 import os
 import re
-import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tests.editors import apt
 from tests.editors.program import ROOT, scripted_redraft
+from tests.editors.tools import EMACS, MissingToolError, find_emacs
 from tests.redraft.lsp.conftest import script
 
-EMACS = ("emacs", "-q", "--batch", "--funcall", "package-initialize")
 ACT = Path(__file__).with_name("act.el")
 
 WAVES = (
@@ -39,20 +37,11 @@ class Ending:
 
 @pytest.fixture(scope="module")
 def emacs() -> str:
-    """An Emacs that has eglot: it is part of Emacs 29, and a package of Debian before that."""
-    if not _has_eglot():
-        try:
-            apt.install("emacs-nox", "elpa-eglot")
-        except apt.MissingError as missing:
-            pytest.skip(f"Emacs with eglot: {missing}")
-    return "emacs"
-
-
-def _has_eglot() -> bool:
-    if not shutil.which("emacs"):
-        return False
-    ask = subprocess.run([*EMACS, "--eval", "(require 'eglot)"], capture_output=True, check=False)
-    return ask.returncode == 0
+    """An Emacs that has eglot."""
+    try:
+        return find_emacs()
+    except MissingToolError as missing:
+        pytest.skip(str(missing))
 
 
 @pytest.fixture

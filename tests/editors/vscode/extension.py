@@ -8,7 +8,7 @@ from typing import Any
 
 import psutil
 from playwright.sync_api import Locator, Page, expect
-from tests.editors.vscode.install import VSCode
+from tests.editors.tools import VSCode
 from tests.editors.vscode.server import Server, serving
 from tests.editors.vscode.workbench import Workbench, browsing
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from playwright.sync_api import expect
 from tests.editors.program import ROOT
-from tests.editors.vscode import install
+from tests.editors.tools import find_browser, find_vscode
 from tests.editors.vscode.extension import opened
 
 PICTURE = ROOT / "docs" / "vscode.png"
@@ -33,7 +33,7 @@ SETTINGS = {
 
 def main(vsix: Path) -> None:
     """Make the edit and take the picture; what is in the way of it is raised."""
-    vscode, browser = install.vscode(), install.browser()
+    vscode, browser = find_vscode(), find_browser()
     with (
         tempfile.TemporaryDirectory() as home,
         opened(vscode, browser, vsix=vsix, settings=SETTINGS, home=Path(home)) as redraft,

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-from tests.editors.vscode.install import VSCode
+from tests.editors.tools import VSCode
 
 LISTENING = "--host 127.0.0.1 --port 0 --without-connection-token --disable-workspace-trust".split()
 PATIENCE_S = 60  # for the server to listen

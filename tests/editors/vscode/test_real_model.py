@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 from playwright.sync_api import expect
+from tests.editors.tools import VSCode
 from tests.editors.vscode.extension import opened
-from tests.editors.vscode.install import VSCode
 from tests.redraft.lsp.conftest import SHOP
 
 METHOD = "    def size(self):\n        return len(self.items)\n"

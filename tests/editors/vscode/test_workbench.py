@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 from tests.editors.program import scripted_redraft
+from tests.editors.tools import VSCode
 from tests.editors.vscode.extension import Redraft, opened
-from tests.editors.vscode.install import VSCode
 from tests.editors.vscode.workbench import eventually
 from tests.redraft.lsp.conftest import SHOP, script
 
