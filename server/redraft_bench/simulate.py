@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from redraft.bench.tasks import built_in
-from redraft.engine.calibration import PASSES, WIDER
+from redraft.engine.calibration import ROW_COUNTS, WIDE_ROW_COUNTS
 from redraft.errors import InputError
 from redraft.records import Route
 from redraft_bench.scripted import ScriptedVocabulary, play
@@ -79,7 +79,7 @@ class Chip:
     @property
     def measured(self) -> CostCurve:
         """The curve as drafters would know it: straight between the row counts that are timed."""
-        timed = {k for k in (*PASSES, *WIDER) if k <= LARGEST}
+        timed = {k for k in (*ROW_COUNTS, *WIDE_ROW_COUNTS) if k <= LARGEST}
         return CostCurve.of({k: self.curve.seconds(k) for k in timed})
 
 

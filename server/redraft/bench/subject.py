@@ -11,9 +11,14 @@ from typing import Final, cast, get_args
 from redraft.engine import Engine
 from redraft.engine.context_pool import ContextPool, uses_flash_attention
 from redraft.engine.draft_model import DraftModel
-from redraft.engine.drafters import DrafterFactory, DraftingRequest, class_curve, class_rows
+from redraft.engine.drafters import (
+    DrafterFactory,
+    DraftingRequest,
+    build_cost_curve,
+    choose_row_counts,
+)
 from redraft.engine.llama import LlamaModel
-from redraft.engine.request import ids_of
+from redraft.engine.request import tokenize_pieces
 from redraft.errors import InputError
 from redraft.records import (
     Completion,
@@ -53,10 +58,10 @@ class Subject(Engine):
     """The product's engine, opened with `Subject.load`."""
 
     def __init__(
-        self, file: LlamaModel, room: ContextPool, *, second: DraftModel | None = None
+        self, model: LlamaModel, pool: ContextPool, *, draft_model: DraftModel | None = None
     ) -> None:
-        super().__init__(file, room, second=second)
-        self._strategies = _WithPeers(file, second)
+        super().__init__(model, pool, draft_model=draft_model)
+        self._drafters = _WithPeers(model, draft_model)
 
     @staticmethod
     def load(
@@ -72,37 +77,37 @@ class Subject(Engine):
 
     @property
     def n_threads(self) -> int:
-        return self._room.n_threads
+        return self._pool.n_threads
 
     @property
     def path(self) -> Path:
-        return self._file.path
+        return self._model.path
 
     def ids(self, text: str) -> list[int]:
         """The tokens of `text` on its own."""
-        return self._file.tokenize(text)
+        return self._model.tokenize(text)
 
     def prompt_ids(self, prompt: Prompt) -> list[int]:
         """The tokens that the model reads for `prompt`."""
         pieces = (*prompt.file, *prompt.request)
-        return self._file.bos + ids_of(self._file, pieces)
+        return self._model.bos + tokenize_pieces(self._model, pieces)
 
     def curve(self, n_tokens: int, exactness: Exactness) -> CostCurve:
         """What a pass costs behind `n_tokens` of context at this exactness, as drafters see it."""
         flash_attention = uses_flash_attention(exactness)
-        known = self._costs.get(n_tokens, flash_attention=flash_attention) or self.measure(
+        known = self._calibrations.get(n_tokens, flash_attention=flash_attention) or self.measure(
             n_tokens, exactness
         )
-        return class_curve(known, class_rows(known) if exactness == "invariant" else ())
+        return build_cost_curve(known, choose_row_counts(known) if exactness == "invariant" else ())
 
     def forget(self) -> None:
         """Let the next request begin with an empty cache."""
-        self._room.forget()
+        self._pool.forget()
 
     def calibrate(self, depths: Sequence[int], exactness: Exactness) -> None:
         """Measure what passes cost behind so many tokens, where that is not known yet."""
         for depth in depths:
-            known = self._costs.get(depth, flash_attention=uses_flash_attention(exactness))
+            known = self._calibrations.get(depth, flash_attention=uses_flash_attention(exactness))
             if depth <= self.n_ctx and (known is None or known.depth < depth):
                 self.measure(depth, exactness)
 
@@ -132,10 +137,10 @@ def answer(completion: Completion) -> tuple[int, ...]:
 
 
 class _WithPeers(DrafterFactory):
-    def drafter(self, name: str, task: DraftingRequest) -> Drafter:
+    def make(self, name: str, task: DraftingRequest) -> Drafter:
         base, _, cap = name.partition("@")
         peer = PEERS.get(base)
-        made = peer(task.tokens) if peer else super().drafter(cast(Strategy, base), task)
+        made = peer(task.tokens) if peer else super().make(cast(Strategy, base), task)
         return _Capped(made, int(cap)) if cap else made
 
 

@@ -65,7 +65,7 @@ class BatchRequest:
             number=number,
             request=request,
             decoding=partial(request.decoding, strategies, curve, is_shared=True),
-            output=Output(strategies.file, stop),
+            output=Output(strategies.model, stop),
             report=Report(n_prompt=len(request.tokens), expected=request.max_tokens),
         )
 

@@ -24,10 +24,10 @@ __all__ = ["CalibrationStore", "Measurement", "depth_bucket", "measure"]
 
 # Row counts of the passes, in this order: the first two make a curve that will do, and the times
 # that are short and count most are taken again later, lest a hiccup decides.
-PASSES = (1, 64, 8, 32, 2, 4, 16, 48, 1, 2, 4, 8, 1, 1)
-WIDER = (96, 128, 192, 256)
+ROW_COUNTS = (1, 64, 8, 32, 2, 4, 16, 48, 1, 2, 4, 8, 1, 1)
+WIDE_ROW_COUNTS = (96, 128, 192, 256)
 BUMP = 1.1  # times what lies between the neighbours: timed again
-WORTH = 1.05  # of WIDER, one that copies less than this much faster than fewer is the last
+WORTH = 1.05  # of the wide ones, one that copies less than this much faster is the last
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,8 +81,8 @@ def measure(context: Context, tokens: Sequence[int], *, max_rows: int) -> Iterat
 
 def _passes(max_rows: int, seconds: Mapping[int, float]) -> Iterator[int]:
     """The row counts to time; `seconds` holds the least times so far."""
-    yield from (k for k in PASSES if k <= max_rows)
-    for k in (k for k in WIDER if k <= max_rows):
+    yield from (k for k in ROW_COUNTS if k <= max_rows)
+    for k in (k for k in WIDE_ROW_COUNTS if k <= max_rows):
         yield k
         if k / seconds[k] < WORTH * max(n / seconds[n] for n in seconds if n != k):
             break

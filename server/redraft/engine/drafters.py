@@ -29,7 +29,7 @@ from redraft_lookup import (
     PlainDrafter,
 )
 
-__all__ = ["UNSIZED", "DrafterFactory", "DraftingRequest", "class_curve", "class_rows"]
+__all__ = ["UNSIZED", "DrafterFactory", "DraftingRequest", "build_cost_curve", "choose_row_counts"]
 
 UNSIZED: Final = ("plain", "lookup", "jacobi", "lookahead")  # drafts not sized by their cost
 BRANCHES = 3  # alternatives that a copy draft may hold: more brought nothing
@@ -49,16 +49,16 @@ class DraftingRequest:
 
 @dataclass(slots=True)
 class DrafterFactory:
-    """Makes drafters for one model; `second` is the draft model, where there is one."""
+    """Makes drafters for one model; `draft_model` is the draft model, where there is one."""
 
-    file: LlamaModel
-    second: DraftModel | None = None
+    model: LlamaModel
+    draft_model: DraftModel | None = None
     _experience: GainTracker = field(default_factory=GainTracker)
 
-    def drafter(self, name: Strategy, task: DraftingRequest) -> Drafter:
+    def make(self, name: Strategy, task: DraftingRequest) -> Drafter:
         """The drafter called `name`. Raises ModelError where it needs a draft model."""
         tokens = task.tokens
-        if name == "plain" or not self.file.can_roll_back:
+        if name == "plain" or not self.model.can_roll_back:
             return PlainDrafter()
         if name == "lookup":
             return NgramDrafter(tokens)
@@ -74,7 +74,7 @@ class DrafterFactory:
             tokens,
             task.source,
             curve=task.curve,
-            vocabulary=Bytes(self.file),
+            vocabulary=Bytes(self.model),
             shared=task.is_shared,
             branches=1 if task.is_shared else BRANCHES,
         )
@@ -85,24 +85,24 @@ class DrafterFactory:
         return self._auto(copy, task, task.curve)
 
     def _model(self, task: DraftingRequest, curve: CostCurve) -> ModelDrafter:
-        if self.second is None:
+        if self.draft_model is None:
             raise ModelError("this strategy needs a draft model: name one with --draft-model")
-        target = self.second.at(task.tokens[:-1], n_more=task.max_tokens)
-        costs = ModelCosts(curve=curve, guess_s=self.second.seconds)
+        target = self.draft_model.at(task.tokens[:-1], n_more=task.max_tokens)
+        costs = ModelCosts(curve=curve, guess_s=self.draft_model.seconds)
         return ModelDrafter(
             target,
             task.tokens,
             n_draft=curve.max_rows - 1,
             costs=costs,
-            end_ids=self.file.end_ids,
+            end_ids=self.model.end_ids,
         )
 
     def _auto(self, copy: CopyDrafter, task: DraftingRequest, curve: CostCurve) -> Auto:
         candidates = [Candidate(name="copy", drafter=copy)]
-        if self.second is not None and not task.is_shared:
+        if self.draft_model is not None and not task.is_shared:
             candidates.append(
                 Candidate(
-                    name="draft", drafter=self._model(task, curve), guess_s=self.second.seconds
+                    name="draft", drafter=self._model(task, curve), guess_s=self.draft_model.seconds
                 )
             )
         return Auto(candidates, route=task.route, curve=curve, experience=self._experience)
@@ -119,7 +119,7 @@ class Bytes:
         return self._file.tokenize(data.decode("utf-8", "replace"))
 
 
-def class_rows(measurement: Measurement) -> tuple[int, ...]:
+def choose_row_counts(measurement: Measurement) -> tuple[int, ...]:
     """The row counts of the numeric class that serves edits best, ascending.
 
     All counts in it round alike, so what a pass computes for a token does not depend on how many
@@ -140,7 +140,7 @@ def class_rows(measurement: Measurement) -> tuple[int, ...]:
     return tuple(members[min(costs, key=lambda group: costs[group])])
 
 
-def class_curve(measurement: Measurement, rows: tuple[int, ...]) -> CostCurve:
+def build_cost_curve(measurement: Measurement, rows: tuple[int, ...]) -> CostCurve:
     """The cost of a pass that is padded to the next of `rows`; without rows, as measured.
 
     Of `rows` those count that were measured: behind more context wide passes may not be worth it.

@@ -15,10 +15,10 @@ from redraft.engine.batch import BatchRequest, SharedContext, decode_batch
 from redraft.engine.calibration import CalibrationStore, Measurement, measure
 from redraft.engine.context_pool import PREFILL_ROWS, SPARE_ROWS, ContextPool
 from redraft.engine.draft_model import DraftModel
-from redraft.engine.drafters import UNSIZED, DrafterFactory, class_curve, class_rows
+from redraft.engine.drafters import UNSIZED, DrafterFactory, build_cost_curve, choose_row_counts
 from redraft.engine.kv_cache import KVCache
 from redraft.engine.llama import LlamaModel, default_threads
-from redraft.engine.request import Deadline, Output, Report, Request, ids_of
+from redraft.engine.request import Deadline, Output, Report, Request, tokenize_pieces
 from redraft.engine.single import decode_single, prefill
 from redraft.engine.state_cache import DiskCache
 from redraft.errors import EngineError, ModelError
@@ -49,15 +49,15 @@ class Engine:
     """Decodes on the thread that opened it; every other thread is refused."""
 
     def __init__(
-        self, file: LlamaModel, room: ContextPool, *, second: DraftModel | None = None
+        self, model: LlamaModel, pool: ContextPool, *, draft_model: DraftModel | None = None
     ) -> None:
-        self._file = file
-        self._room = room
-        self._class_rows: tuple[int, ...] = ()
+        self._model = model
+        self._pool = pool
+        self._row_class: tuple[int, ...] = ()
         self._is_warmed = False
-        self._strategies = DrafterFactory(file, second)
+        self._drafters = DrafterFactory(model, draft_model)
         folder = Path(platformdirs.user_cache_dir("redraft")) / "costs"
-        self._costs = CalibrationStore(folder, file.path, n_threads=room.n_threads)
+        self._calibrations = CalibrationStore(folder, model.path, n_threads=pool.n_threads)
         self._owner = threading.get_ident()
 
     @classmethod
@@ -76,33 +76,33 @@ class Engine:
         as requests need it. `state_folder` is where the prefilled cells of large files outlive the
         engine. Raises ModelError when a file cannot be loaded.
         """
-        file = LlamaModel(path)
+        model = LlamaModel(path)
         threads = n_threads or default_threads()
-        trained = file.n_ctx_train
+        trained = model.n_ctx_train
         if n_ctx is not None and not 1 <= n_ctx <= trained:
-            file.close()
+            model.close()
             raise ModelError(f"n_ctx must be from 1 to {trained} for {path.name}, not {n_ctx}")
         try:
-            second = DraftModel(draft, file, n_threads=threads) if draft else None
+            draft_model = DraftModel(draft, model, n_threads=threads) if draft else None
         except ModelError:
-            file.close()
+            model.close()
             raise
-        if not file.can_roll_back:
+        if not model.can_roll_back:
             log.warning("%s: %s", path.name, CANNOT_ROLL_BACK)
         disk = DiskCache(state_folder, path, n_threads=threads) if state_folder else None
-        room = ContextPool(file, n_ctx=n_ctx or trained, n_threads=threads, disk=disk)
-        return cls(file, room, second=second)
+        pool = ContextPool(model, n_ctx=n_ctx or trained, n_threads=threads, disk=disk)
+        return cls(model, pool, draft_model=draft_model)
 
     @property
     def n_ctx(self) -> int:
-        return self._room.n_ctx
+        return self._pool.n_ctx
 
     @property
     def chat_template(self) -> str | None:
-        return self._file.chat_template
+        return self._model.chat_template
 
     def count_tokens(self, text: str) -> int:
-        return len(self._file.tokenize(text))
+        return len(self._model.tokenize(text))
 
     def complete(
         self,
@@ -116,21 +116,21 @@ class Engine:
         """See `redraft.records.Model.complete`. The cache stays true whatever ends the request."""
         self._check_use()
         watch = Deadline(options.timeout_s, cancelled)
-        request = Request.of(self._file, prompt, options, max_tokens)
-        text = self._room.fitting(request.n_tokens, options.exactness)
+        request = Request.of(self._model, prompt, options, max_tokens)
+        text = self._pool.fitting(request.n_tokens, options.exactness)
         text.keep_to(self._row_counts(options.exactness))
         expected = min(max_tokens, max(1, len(request.source)))
         report = Report(n_prompt=len(request.tokens), expected=expected)
-        output = Output(self._file, prompt.stop)
+        output = Output(self._model, prompt.stop)
         finish = prefill(text, request, watch, report, on_progress)
         if finish is None:
-            decoding = request.decoding(self._strategies, self._curve(text, request, watch))
+            decoding = request.decoding(self._drafters, self._curve(text, request, watch))
             finish = decode_single(text, decoding, output, watch, report, on_progress)
         return Completion(
             text=output.text,
             finish=finish,
             stats=report.stats(output.n_tokens),
-            notes=() if self._file.can_roll_back else (CANNOT_ROLL_BACK,),
+            notes=() if self._model.can_roll_back else (CANNOT_ROLL_BACK,),
             passes=tuple(report.passes),
         )
 
@@ -151,22 +151,22 @@ class Engine:
         self._check_use()
         # A draft model follows one text at a time, and lookahead drafts in trees.
         is_alone = options.strategy in ("draft", "lookup+draft", "lookahead")
-        n_possible = 1 if is_alone or not self._file.can_roll_back else len(requests)
+        n_possible = 1 if is_alone or not self._model.can_roll_back else len(requests)
         if min(n_parallel, n_possible) < 2:
             for i, (prompt, max_tokens) in enumerate(requests):
                 yield i, self.complete(prompt, options, max_tokens=max_tokens, cancelled=cancelled)
             return
         rows = self._row_counts(options.exactness)
-        asked = [Request.of(self._file, prompt, options, n) for prompt, n in requests]
+        asked = [Request.of(self._model, prompt, options, n) for prompt, n in requests]
         curve = self._padded(max(len(one.tokens) for one in asked), options.exactness)
         jobs = [
-            BatchRequest.of(i, one, prompt.stop, self._strategies, curve)
+            BatchRequest.of(i, one, prompt.stop, self._drafters, curve)
             for i, (one, (prompt, _)) in enumerate(zip(asked, requests, strict=True))
         ]
         for one in asked:
-            self._room.check(one.n_tokens)
+            self._pool.check(one.n_tokens)
         cells = sorted(job.n_cells for job in jobs)[-n_parallel:]
-        context = self._room.context(sum(cells) + SPARE_ROWS, flash_attention=True)
+        context = self._pool.context(sum(cells) + SPARE_ROWS, flash_attention=True)
         shared = SharedContext(context, chunk=PREFILL_ROWS, row_counts=rows)
         try:
             yield from decode_batch(
@@ -175,7 +175,7 @@ class Engine:
         finally:
             context.close()
 
-    def warm(
+    def prefill(
         self,
         file: tuple[Piece, ...],
         *,
@@ -189,16 +189,16 @@ class Engine:
         """
         self._check_use()
         self._is_warmed = True
-        part = self._file.bos + ids_of(self._file, file)
-        if len(part) + WARM_ROOM > self._room.n_ctx:
+        part = self._model.bos + tokenize_pieces(self._model, file)
+        if len(part) + WARM_ROOM > self._pool.n_ctx:
             return
-        text = self._room.fitting(len(part) + WARM_ROOM, exactness)
+        text = self._pool.fitting(len(part) + WARM_ROOM, exactness)
         text.keep_to(self._row_counts(exactness))
         for _ in text.prefill([part]):
             if cancelled():
                 return
-        known = self._costs.get(len(part), flash_attention=text.flash_attention)
-        if part and self._file.can_roll_back and not known:
+        known = self._calibrations.get(len(part), flash_attention=text.flash_attention)
+        if part and self._model.can_roll_back and not known:
             self._measure(text, part[-64:], is_enough=lambda _: cancelled())
 
     def costs(self, depth: int, exactness: Exactness) -> CostCurve | None:
@@ -206,7 +206,7 @@ class Engine:
 
         None for a model that cannot roll back: its passes have one row.
         """
-        return self._padded(depth, exactness) if self._file.can_roll_back else None
+        return self._padded(depth, exactness) if self._model.can_roll_back else None
 
     def measure(self, depth: int, exactness: Exactness = "fast") -> Measurement:
         """T(rows) behind `depth` tokens of context, measured now; kept for later requests.
@@ -214,11 +214,11 @@ class Engine:
         `exactness` says for which of the two kinds of attention.
         """
         self._check_use()
-        if not self._file.can_roll_back:
+        if not self._model.can_roll_back:
             raise EngineError(f"nothing to measure: {CANNOT_ROLL_BACK}")
-        text = self._room.fitting(depth, exactness)
+        text = self._pool.fitting(depth, exactness)
         text.keep_to(())
-        filler = self._file.tokenize("def f(x):\n    return x + 1\n\n")
+        filler = self._model.tokenize("def f(x):\n    return x + 1\n\n")
         part = (filler * (depth // len(filler) + 1))[:depth]
         for _ in text.prefill([part]):
             pass
@@ -226,10 +226,10 @@ class Engine:
 
     def close(self) -> None:
         """Free the model and its cache; harmless when repeated."""
-        self._room.close()
-        if self._strategies.second:
-            self._strategies.second.close()
-        self._file.close()
+        self._pool.close()
+        if self._drafters.draft_model:
+            self._drafters.draft_model.close()
+        self._model.close()
 
     def __enter__(self) -> "Engine":
         return self
@@ -240,16 +240,16 @@ class Engine:
     def _check_use(self) -> None:
         if threading.get_ident() != self._owner:
             raise EngineError("the model belongs to the thread that loaded it")
-        if not self._file.handle:
+        if not self._model.handle:
             raise EngineError("the model is closed: open it again")
 
     def _padded(self, depth: int, exactness: Exactness) -> CostCurve:
         near = min(depth, SHARED_DEPTH, self.n_ctx)
-        known = self._costs.get(depth, flash_attention=True) or self._costs.get(
+        known = self._calibrations.get(depth, flash_attention=True) or self._calibrations.get(
             near, flash_attention=True
         )
         known = known or self.measure(near, "invariant")
-        return class_curve(known, self._row_counts(exactness))
+        return build_cost_curve(known, self._row_counts(exactness))
 
     def _curve(self, text: KVCache, request: Request, watch: Deadline) -> CostCurve | None:
         """What a pass behind this text costs; None where the strategy does not ask.
@@ -257,29 +257,29 @@ class Engine:
         Where that is not known it is measured: whole, unless somebody warms files. They will go on
         with it, so that the request takes two passes for it at most.
         """
-        if not self._file.can_roll_back or request.options.strategy in UNSIZED:
+        if not self._model.can_roll_back or request.options.strategy in UNSIZED:
             return None
 
         def is_enough(found: Measurement) -> bool:
             return watch.ended() is not None or (self._is_warmed and len(found.rows) > 1)
 
         depth = len(text.tokens)
-        known = self._costs.get(depth, flash_attention=text.flash_attention)
-        known = known or self._costs.begun(depth, flash_attention=text.flash_attention)
+        known = self._calibrations.get(depth, flash_attention=text.flash_attention)
+        known = known or self._calibrations.begun(depth, flash_attention=text.flash_attention)
         known = known or self._measure(text, request.tokens[-64:], is_enough=is_enough)
-        return class_curve(known, text.row_counts)
+        return build_cost_curve(known, text.row_counts)
 
     def _row_counts(self, exactness: Exactness) -> tuple[int, ...]:
         """The row counts that passes are padded to; the same ones as long as the engine lives."""
-        if exactness == "fast" or not self._file.can_roll_back:
+        if exactness == "fast" or not self._model.can_roll_back:
             return ()
-        if not self._class_rows:
-            depth = min(CLASS_DEPTH, self._room.n_ctx)
-            known = self._costs.first(depth, flash_attention=True) or self.measure(
+        if not self._row_class:
+            depth = min(CLASS_DEPTH, self._pool.n_ctx)
+            known = self._calibrations.first(depth, flash_attention=True) or self.measure(
                 depth, "invariant"
             )
-            self._class_rows = class_rows(known)
-        return self._class_rows
+            self._row_class = choose_row_counts(known)
+        return self._row_class
 
     def _measure(
         self,
@@ -296,8 +296,8 @@ class Engine:
             further = next(measuring, None)
             if further is None:
                 if room == text.context.n_batch:
-                    self._costs.put(found)
+                    self._calibrations.put(found)
                 return found
             found = further
-        self._costs.note(found)
+        self._calibrations.note(found)
         return found

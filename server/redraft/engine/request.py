@@ -15,7 +15,7 @@ from redraft.errors import EngineError
 from redraft.records import DecodeOptions, Finish, Pass, Piece, Progress, Prompt, RunnerUp, Stats
 from redraft_lookup import Chooser, CostCurve, Decoding, Greedy, Limits, Sampler, Step
 
-__all__ = ["Deadline", "Output", "Report", "Request", "ids_of"]
+__all__ = ["Deadline", "Output", "Report", "Request", "tokenize_pieces"]
 
 # The two best logits of a wide pass may be this close and still change places in a pass of one
 # row: the 99th percentile of what was seen between both on a CPU.
@@ -43,8 +43,8 @@ class Request:
         cls, file: LlamaModel, prompt: Prompt, options: DecodeOptions, max_tokens: int
     ) -> "Request":
         """Tokenise `prompt`. Raises EngineError where it is empty."""
-        first = file.bos + ids_of(file, prompt.file)
-        rest = ids_of(file, prompt.request)
+        first = file.bos + tokenize_pieces(file, prompt.file)
+        rest = tokenize_pieces(file, prompt.request)
         tokens = first + rest
         if not tokens:
             raise EngineError("the prompt is empty: there is nothing to go on from")
@@ -87,11 +87,11 @@ class Request:
         redecodes_near_ties = not self.is_invariant and not is_shared
         limits = Limits(
             max_tokens=self.max_tokens,
-            end_ids=strategies.file.end_ids,
-            control_ids=strategies.file.control_ids,
+            end_ids=strategies.model.end_ids,
+            control_ids=strategies.model.control_ids,
             min_margin=NEAR_TIE if redecodes_near_ties else 0.0,
         )
-        drafter = strategies.drafter(self.options.strategy, task)
+        drafter = strategies.make(self.options.strategy, task)
         return Decoding(self.tokens, drafter, limits, _chooser(self.options))
 
 
@@ -109,7 +109,7 @@ class Deadline:
         return "timeout" if late else None
 
 
-def ids_of(file: LlamaModel, pieces: tuple[Piece, ...]) -> list[int]:
+def tokenize_pieces(file: LlamaModel, pieces: tuple[Piece, ...]) -> list[int]:
     """The ids of a prompt's pieces, each tokenised on its own."""
     return [t for piece in pieces for t in file.tokenize(piece.text, control=piece.control)]
 

@@ -27,7 +27,7 @@ _T = TypeVar("_T")
 class LanguageModel(Model, Protocol):
     """What the server needs of a model beside answering."""
 
-    def warm(
+    def prefill(
         self,
         file: tuple[Piece, ...],
         *,

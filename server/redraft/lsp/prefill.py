@@ -105,7 +105,7 @@ class Prefiller:
             asked = build_prompt(request, model, max_tokens=_REPLY)
             if isinstance(asked, Prompt) and not asked.notes:
                 exactness = settings.decode_options.exactness
-                model.warm(asked.file, exactness=exactness, cancelled=cancelled)
+                model.prefill(asked.file, exactness=exactness, cancelled=cancelled)
             return not cancelled()
 
         job = self._worker.background(settings, work)

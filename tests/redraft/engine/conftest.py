@@ -50,7 +50,7 @@ def open_engine(cost_folder: Path) -> Iterator[Open]:
 
     def opened(path: Path, **options) -> Engine:
         engine = Engine.open(path, n_threads=2, **options)
-        engine._costs = CalibrationStore(cost_folder, path, n_threads=2)
+        engine._calibrations = CalibrationStore(cost_folder, path, n_threads=2)
         engines.append(engine)
         return engine
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from redraft.engine.calibration import CalibrationStore, Measurement, depth_bucket, measure
-from redraft.engine.drafters import class_curve, class_rows
+from redraft.engine.drafters import build_cost_curve, choose_row_counts
 from redraft.engine.llama import Context
 
 
@@ -239,23 +239,23 @@ def with_classes(*triples: tuple[int, float, int]) -> Measurement:
     ],
 )
 def test_the_class_that_serves_edits_best(measurement: Measurement, expected: tuple[int, ...]):
-    assert class_rows(measurement) == expected
+    assert choose_row_counts(measurement) == expected
 
 
 def test_the_curve_of_a_class_is_a_staircase():
     measurement = with_classes((1, 1, 0), (4, 2, 1), (8, 3, 1), (16, 4, 2))
-    curve = class_curve(measurement, (4, 8))
+    curve = build_cost_curve(measurement, (4, 8))
     assert [curve.seconds(k) for k in range(1, 9)] == [2, 2, 2, 2, 3, 3, 3, 3]
     assert curve.max_rows == 8
 
 
 def test_of_a_class_those_counts_matter_that_were_measured():
     measurement = with_classes((1, 1, 0), (8, 3, 1))
-    curve = class_curve(measurement, (8, 128))
+    curve = build_cost_curve(measurement, (8, 128))
     assert (curve.max_rows, curve.seconds(1)) == (8, 3)
-    assert class_curve(measurement, (128,)) == measurement.curve
+    assert build_cost_curve(measurement, (128,)) == measurement.curve
 
 
 def test_without_a_class_the_curve_is_as_measured():
     measurement = with_classes((1, 1, 0), (4, 2, 1))
-    assert class_curve(measurement, ()) == measurement.curve
+    assert build_cost_curve(measurement, ()) == measurement.curve

@@ -97,7 +97,7 @@ class TestReuse:
     def test_warmed_up_or_not_the_text_is_the_same(self, exactness, open_engine, tiny_path: Path):
         cold, warm = open_engine(tiny_path), open_engine(tiny_path)
         asked = prompt(LONG, source=LONG)
-        warm.warm(asked.file, exactness=exactness)
+        warm.prefill(asked.file, exactness=exactness)
         expected = decode(cold, asked, exactness=exactness)
         done = decode(warm, asked, exactness=exactness)
         assert done.text == expected.text
@@ -107,7 +107,7 @@ class TestReuse:
     def test_the_small_model_too(self, small_engine: Engine):
         cold = decode(small_engine, copy_task(n=" 1"), exactness="invariant", max_tokens=30)
         decode(small_engine, prompt(OTHER), exactness="invariant", max_tokens=1)
-        small_engine.warm(copy_task().file, exactness="invariant")
+        small_engine.prefill(copy_task().file, exactness="invariant")
         warm = decode(small_engine, copy_task(n=" 1"), exactness="invariant", max_tokens=30)
         assert warm.text == cold.text
         assert warm.stats.reused_tokens == small_engine.count_tokens(f"Code:\n{CODE}\n")
@@ -136,8 +136,8 @@ class TestReuse:
 
     def test_files_of_the_past_stay_within_the_budget(self, tiny: Engine):
         decode(tiny, prompt(LONG))
-        n_bytes = len(tiny._room.text.context.save(0))
-        store = tiny._room.text._store = StateCache(2 * n_bytes)
+        n_bytes = len(tiny._pool.text.context.save(0))
+        store = tiny._pool.text._store = StateCache(2 * n_bytes)
         for i in range(5):
             decode(tiny, prompt(f"{i} {LONG}"))
             assert store.size <= 2 * n_bytes
@@ -147,15 +147,15 @@ class TestReuse:
     def test_a_context_that_grows_keeps_the_file(self, open_engine, tiny_path: Path):
         tiny, cold = open_engine(tiny_path), open_engine(tiny_path)
         decode(tiny, prompt(LONG))
-        small = tiny._room.text.context.n_ctx
+        small = tiny._pool.text.context.n_ctx
         done = decode(tiny, prompt(LONG), max_tokens=small)
-        assert tiny._room.text.context.n_ctx > small
+        assert tiny._pool.text.context.n_ctx > small
         assert done.stats.reused_tokens == tiny.count_tokens(LONG)
         assert done.text == decode(cold, prompt(LONG), max_tokens=small).text
 
     def test_a_file_that_leaves_no_room_is_not_warmed(self, open_engine, tiny_path: Path):
         tiny = open_engine(tiny_path, n_ctx=2100)
-        tiny.warm(prompt(LONG).file)
+        tiny.prefill(prompt(LONG).file)
         assert decode(tiny, prompt(LONG)).stats.reused_tokens == 0
 
 
@@ -197,10 +197,10 @@ class TestEndings:
         assert decode(engine, self.ASKED, **options).text == expected
 
     def test_warming_up_is_cancelled_between_passes(self, tiny: Engine):
-        tiny.warm(self.ASKED.file, cancelled=lambda: True)
-        assert tiny._room.text.tokens == []
+        tiny.prefill(self.ASKED.file, cancelled=lambda: True)
+        assert tiny._pool.text.tokens == []
         answers = iter([False, False, True])
-        tiny.warm(self.ASKED.file, cancelled=lambda: next(answers))
+        tiny.prefill(self.ASKED.file, cancelled=lambda: next(answers))
         assert decode(tiny, self.ASKED).stats.reused_tokens == 256
 
     @pytest.mark.parametrize("n_passes", [0, 2, 9])
@@ -272,10 +272,10 @@ class TestEndings:
     ):
         options = {"strategy": "lookahead", "exactness": "invariant"}
         expected = decode(tiny, self.ASKED, **options)
-        run = tiny._room.text.context.run
+        run = tiny._pool.text.context.run
         with monkeypatch.context() as patch:
             patch.setattr(
-                tiny._room.text.context,
+                tiny._pool.text.context,
                 "run",
                 lambda *args, **kw: np.full_like(run(*args, **kw), np.nan),
             )
@@ -335,7 +335,7 @@ class TestPrompts:
 
     def test_a_small_context_is_calibrated_too(self, open_engine, tiny_path: Path, tmp_path: Path):
         engine = open_engine(tiny_path, n_ctx=300)
-        engine._costs = CalibrationStore(tmp_path, tiny_path, n_threads=2)
+        engine._calibrations = CalibrationStore(tmp_path, tiny_path, n_threads=2)
         done = decode(engine, prompt("ab"), exactness="invariant")
         same = decode(open_engine(tiny_path), prompt("ab"), exactness="invariant")
         assert done.text == same.text
@@ -361,15 +361,17 @@ class TestCalibration:
                 found.append(one)
                 yield one
 
-        monkeypatch.setattr(tiny, "_costs", CalibrationStore(tmp_path, tiny_path, n_threads=2))
+        monkeypatch.setattr(
+            tiny, "_calibrations", CalibrationStore(tmp_path, tiny_path, n_threads=2)
+        )
         monkeypatch.setattr("redraft.engine.engine.measure", measure)
         return found
 
     def kept(self, engine: Engine, like: Measurement) -> Measurement | None:
-        return engine._costs.get(like.depth, flash_attention=like.flash_attention)
+        return engine._calibrations.get(like.depth, flash_attention=like.flash_attention)
 
     def test_a_warmed_file_is_measured_before_the_request_comes(self, tiny: Engine, passes):
-        tiny.warm(self.ASKED.file)
+        tiny.prefill(self.ASKED.file)
         n_passes = len(passes)
         assert self.kept(tiny, passes[-1]) == passes[-1]
         done = decode(tiny, self.ASKED)
@@ -377,19 +379,19 @@ class TestCalibration:
         assert done.stats.reused_tokens == tiny.count_tokens(LONG)
 
     def test_a_request_that_comes_meanwhile_waits_for_one_pass(self, tiny: Engine, passes):
-        tiny.warm(self.ASKED.file, cancelled=lambda: len(passes) == 5)
+        tiny.prefill(self.ASKED.file, cancelled=lambda: len(passes) == 5)
         assert len(passes) == 5
         done = decode(tiny, self.ASKED)
         assert len(passes) == 5
         assert self.kept(tiny, passes[-1]) is None
-        tiny.warm(self.ASKED.file)
+        tiny.prefill(self.ASKED.file)
         assert self.kept(tiny, passes[-1]) == passes[-1], "it is made good later"
         assert decode(tiny, self.ASKED).text == done.text
 
     @pytest.mark.parametrize("n_asked", [1, 2])
     def test_one_that_comes_before_takes_two_passes_for_it(self, n_asked, tiny: Engine, passes):
         asked = itertools.count(1)
-        tiny.warm(self.ASKED.file, cancelled=lambda: next(asked) == n_asked)
+        tiny.prefill(self.ASKED.file, cancelled=lambda: next(asked) == n_asked)
         assert not passes
         for _ in range(2):
             decode(tiny, self.ASKED)
@@ -406,7 +408,7 @@ class TestCalibration:
     @pytest.mark.parametrize("n_passes", [1, 4])
     def test_it_can_be_cancelled(self, n_passes: int, exactness, tiny: Engine, passes):
         tiny._row_counts(exactness)
-        tiny._costs._known.clear()
+        tiny._calibrations._known.clear()
         passes.clear()
         done = decode(
             tiny, self.ASKED, exactness=exactness, cancelled=lambda: len(passes) >= n_passes
@@ -417,7 +419,7 @@ class TestCalibration:
 class TestLife:
     def calls(self, engine: Engine) -> Iterator[Callable[[], object]]:
         yield lambda: decode(engine, prompt("x"))
-        yield lambda: engine.warm((Piece("x"),))
+        yield lambda: engine.prefill((Piece("x"),))
         yield lambda: engine.measure(10)
 
     def test_another_thread_is_refused(self, tiny: Engine):
@@ -447,7 +449,8 @@ class TestLife:
         found = engine.measure(3000)
         assert found.depth == 3000
         assert (
-            open_engine(tiny_path)._costs.get(3000, flash_attention=found.flash_attention) == found
+            open_engine(tiny_path)._calibrations.get(3000, flash_attention=found.flash_attention)
+            == found
         )
 
 
@@ -472,9 +475,9 @@ class TestRunningState:
     def test_nothing_is_ever_taken_back(self, open_engine, recurrent_path: Path, monkeypatch):
         engine = open_engine(recurrent_path)
         expected = decode(engine, self.ASKED)
-        remove, refused = engine._room.text.context.remove, []
+        remove, refused = engine._pool.text.context.remove, []
         monkeypatch.setattr(
-            engine._room.text.context,
+            engine._pool.text.context,
             "remove",
             lambda *args: remove(*args) or refused.append(args) or False,
         )
@@ -492,7 +495,7 @@ class TestRunningState:
 
     def test_a_warm_start_is_used_as_far_as_it_goes(self, open_engine, recurrent_path: Path):
         engine, cold = open_engine(recurrent_path), open_engine(recurrent_path)
-        engine.warm(self.ASKED.file)
+        engine.prefill(self.ASKED.file)
         done = decode(engine, self.ASKED)
         assert done.stats.reused_tokens == engine.count_tokens(LONG)
         assert done.text == decode(cold, self.ASKED).text

@@ -266,7 +266,7 @@ class TestEngine:
 
     def test_so_it_does_when_the_file_was_only_warmed(self, opened, tiny: Engine):
         engine = opened()
-        engine.warm(self.ASKED.file, exactness="invariant")
+        engine.prefill(self.ASKED.file, exactness="invariant")
         engine.close()
         n_file = tiny.count_tokens(LARGE)
         self.expect_right(opened(), tiny, n_reused=n_file, exactness="invariant")
@@ -274,7 +274,7 @@ class TestEngine:
     def test_a_file_put_aside_is_on_disk_too(self, opened, tiny: Engine):
         engine = opened()
         decode(engine, prompt(LARGE, "First: "))
-        engine._room.text._store = StateCache(0)
+        engine._pool.text._store = StateCache(0)
         decode(engine, prompt(OTHER))
         self.expect_right(engine, tiny, n_reused=tiny.count_tokens(LARGE))
 
@@ -286,8 +286,8 @@ class TestEngine:
 
     def test_a_file_read_in_part_is_not_kept(self, opened, folder: Path):
         engine, passes = opened(), itertools.count()
-        engine.warm(self.ASKED.file, cancelled=lambda: next(passes) == 17)
-        assert MIN_TOKENS < len(engine._room.text.tokens) < engine.count_tokens(LARGE)
+        engine.prefill(self.ASKED.file, cancelled=lambda: next(passes) == 17)
+        assert MIN_TOKENS < len(engine._pool.text.tokens) < engine.count_tokens(LARGE)
         engine.close()
         assert not folder.exists()
 

@@ -45,7 +45,7 @@ class Model:
     def count_tokens(self, text: str) -> int:
         return len(text) // 4
 
-    def warm(
+    def prefill(
         self,
         file: tuple[Piece, ...],
         *,
