@@ -14,8 +14,8 @@ from typing import Any, Final, TypeAlias, get_args
 from redraft.cli import codemod_log, codemod_run, options
 from redraft.cli.codemod_run import RunOptions
 from redraft.cli.edit import check_writable
-from redraft.codemod.commands import Command
 from redraft.codemod.discover import Rules, root_of
+from redraft.codemod.programs import Command
 from redraft.codemod.recipe import Recipe, load
 from redraft.codemod.select import Scope, Selection
 from redraft.errors import InputError

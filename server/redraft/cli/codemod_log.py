@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from redraft.cli.codemod_tell import n_of
 from redraft.cli.output import print_json, say
 from redraft.codemod.discover import root_of
 from redraft.codemod.journal import Journal, Log, folder_of, logs
+from redraft.codemod.output.summary import n_of
 from redraft.codemod.write import undo
 from redraft.errors import InputError
 

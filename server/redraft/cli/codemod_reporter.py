@@ -15,16 +15,15 @@ from typing import Any, Literal, TypeAlias
 from rich import progress as bars
 from rich.console import Console
 
-from redraft.cli.codemod_tell import n_of, problems, record, rows
 from redraft.cli.output import print_diff, print_json, say
-from redraft.codemod.estimate import Estimate
 from redraft.codemod.journal import Log
 from redraft.codemod.output.html import html
 from redraft.codemod.output.sarif import sarif
-from redraft.codemod.plan import Plan
+from redraft.codemod.output.summary import n_of, problems, record, rows
+from redraft.codemod.plan import Estimate, Plan
 from redraft.codemod.replies import Reply
 from redraft.codemod.results import FileResult, Summary, TargetResult
-from redraft.codemod.task import RetryRequest, Review, Verdict
+from redraft.codemod.run import RetryRequest, Review, Verdict
 from redraft.records import Completion, Rewritten
 from redraft.text.diff import unified_diff
 from redraft.text.files import Document

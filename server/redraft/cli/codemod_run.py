@@ -21,20 +21,18 @@ import platformdirs
 from redraft import models
 from redraft.cli import options
 from redraft.cli.codemod_reporter import CodemodReporter, InterruptHandler, Output, reviewer
-from redraft.cli.codemod_tell import n_of
 from redraft.cli.output import say
-from redraft.codemod import git
-from redraft.codemod.cache import Cache
-from redraft.codemod.commands import Command
+from redraft.codemod import programs
 from redraft.codemod.discover import Rules
-from redraft.codemod.estimate import Estimate, estimate
 from redraft.codemod.journal import Journal, Log, Started, folder_of, logs
-from redraft.codemod.plan import Plan, plan
+from redraft.codemod.output.summary import n_of
+from redraft.codemod.plan import Estimate, Plan, estimate, plan
+from redraft.codemod.programs import Command
 from redraft.codemod.ray import connected
 from redraft.codemod.recipe import Recipe
-from redraft.codemod.run import run
+from redraft.codemod.replies import Cache
+from redraft.codemod.run import RunContext, run
 from redraft.codemod.select import Selection
-from redraft.codemod.task import RunContext
 from redraft.codemod.write import Writer
 from redraft.config.settings import Settings
 from redraft.errors import InputError
@@ -180,13 +178,13 @@ def _planned(order: RunOptions, paths: Sequence[Path]) -> Plan:
 
 def _check_git(order: RunOptions, log: Log | None) -> None:
     """Refuse to mix edits with work that is not committed yet."""
-    is_repository = git.toplevel(order.root) == order.root
+    is_repository = programs.toplevel(order.root) == order.root
     if order.commit and not is_repository:
         raise InputError(f"--commit: {order.root} is no git repository")
     if not is_repository or order.allow_dirty:
         return
     own = log.announced if log else {}
-    if changed := [path for path in git.dirty(order.root) if path not in own]:
+    if changed := [path for path in programs.dirty(order.root) if path not in own]:
         more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
         raise InputError(
             f"{order.root} has uncommitted changes ({changed[0]}{more}): commit or stash them, "
@@ -299,7 +297,7 @@ def _commit(order: RunOptions, started: Started) -> None:
     title = title if len(title) <= 72 else f"{title[:71].rstrip()}…"
     listed = "".join(f"- {path}\n" for path in paths)
     message = f"{title}\n\nredraft codemod, run {started.run}:\n\n{started.instruction}\n\n{listed}"
-    say(f"committed {n_of(len(paths), 'file')} as {git.commit(order.root, message, paths)}")
+    say(f"committed {n_of(len(paths), 'file')} as {programs.commit(order.root, message, paths)}")
 
 
 def _path(root: Path, run: str) -> Path:

@@ -11,12 +11,75 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Final, TypeAlias
 
-from redraft.codemod import git
-from redraft.codemod.ignore import Ignore, patterns
+from pathspec import GitIgnoreSpec
+
+from redraft.codemod import programs
 from redraft.errors import InputError
 from redraft.syntax import language_of
 
-__all__ = ["MAX_BYTES", "Found", "Rules", "Skipped", "root_of", "walk"]
+__all__ = ["MAX_BYTES", "Found", "Ignore", "Rules", "Skipped", "patterns", "root_of", "walk"]
+
+# Where pathspec's expressions notice that a folder above the path matches, not the path itself.
+_FOLDER: Final = "ps_d"
+
+
+def patterns(lines: tuple[str, ...]) -> GitIgnoreSpec:
+    """Patterns as in a .gitignore file, for paths below the folder they are given in."""
+    # To git `a/**` is what lies in `a`, to pathspec also `a/` itself, and `a/**/*` is not.
+    return GitIgnoreSpec.from_lines(f"{line}/*" if line.endswith("/**") else line for line in lines)
+
+
+@dataclass(frozen=True, slots=True)
+class Ignore:
+    """The rules that hold in one folder: (length of the base's path, patterns), deepest last.
+
+    Paths are relative to the walk's root, with `/`; a folder's ends in `/`.
+    """
+
+    rules: tuple[tuple[int, GitIgnoreSpec], ...] = ()
+
+    def within(self, folder: Path, relative: str, *weaker: Path) -> "Ignore":
+        """The rules inside `folder`, whose path is `relative` ("" for the root itself).
+
+        `weaker` are further files of patterns that its .gitignore stands above.
+        """
+        found = tuple(
+            (len(relative), patterns(lines))
+            for file in (*weaker, folder / ".gitignore")
+            if (lines := _lines(file))
+        )
+        return Ignore((*self.rules, *found)) if found else self
+
+    def hides(self, relative: str) -> bool:
+        """Whether the file or folder at `relative` is ignored, given that its folder is not."""
+        for base, spec in reversed(self.rules):
+            verdict = _verdict(spec, relative[base:])
+            if verdict is not None:
+                return verdict
+        return False
+
+
+def _verdict(spec: GitIgnoreSpec, path: str) -> bool | None:
+    """What the last pattern for exactly `path` says; None where there is none.
+
+    A pattern for a folder says nothing of what lies in it: that is why folders are asked about.
+    """
+    for pattern in reversed(spec.patterns):
+        found = pattern.match_file(path)
+        if found and found.match.groupdict().get(_FOLDER):
+            found = found if found.match.start(_FOLDER) == len(path) - 1 else None
+        if found:
+            return pattern.include
+    return None
+
+
+def _lines(file: Path) -> tuple[str, ...]:
+    try:
+        text = file.read_text(encoding="utf-8", errors="replace")
+    except OSError:  # most folders have none; git passes over unreadable ones as well
+        return ()
+    return tuple(line for line in text.split("\n") if line.strip() and not line.startswith("#"))
+
 
 MAX_BYTES: Final = 1_000_000
 """Larger files are skipped: some 300,000 tokens, and as good as always generated or data."""
@@ -54,7 +117,7 @@ def root_of(paths: Sequence[Path]) -> Path:
             raise InputError(f"{path} does not exist; check the name")
     reals = [_real(path) for path in paths]
     folders = [path if _is_folder(path) else path.parent for path in reals]
-    root = git.toplevel(folders[0]) or Path(os.path.commonpath(folders))
+    root = programs.toplevel(folders[0]) or Path(os.path.commonpath(folders))
     for path, folder in zip(paths, folders, strict=True):
         if not folder.is_relative_to(root):
             raise InputError(f"{path} lies outside of {root}: run a codemod for each repository")
@@ -124,7 +187,7 @@ class _Walk:
         if not os.path.lexists(folder / ".git"):
             return ignore.within(folder, relative)
         # A repository starts with no rules but its own.
-        return Ignore().within(folder, relative, *git.exclude_files(folder))
+        return Ignore().within(folder, relative, *programs.exclude_files(folder))
 
     def _folder(self, folder: Path, relative: str, ignore: Ignore) -> Iterator[Found]:
         if why := self._closed(folder, relative, ignore):

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from redraft.codemod.commands import Command
 from redraft.codemod.journal import Announced, Closed, Journal, Log, Undone
 from redraft.codemod.plan import digest
+from redraft.codemod.programs import Command
 from redraft.codemod.results import FileResult
 from redraft.errors import InputError
 from redraft.records import Replacement, Span

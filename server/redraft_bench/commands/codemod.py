@@ -7,7 +7,7 @@ from typing import get_args
 
 from redraft.cli import options, output
 from redraft.cli.bench import common
-from redraft.codemod.estimate import best_jobs
+from redraft.codemod.plan import best_jobs
 from redraft.errors import InputError
 from redraft.records import DecodeOptions, Exactness
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from redraft.codemod.cache import Cache
+from redraft.codemod.replies import Cache
 from redraft.edit import PromptRequest
 from redraft.records import Completion, DecodeOptions, Piece, Prompt, Stats
 

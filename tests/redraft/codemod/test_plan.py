@@ -4,8 +4,7 @@ import pytest
 from tests.redraft.codemod.editing import Together
 
 from redraft.codemod.discover import Rules
-from redraft.codemod.estimate import best_jobs, estimate, tokens_per_s
-from redraft.codemod.plan import plan
+from redraft.codemod.plan import best_jobs, estimate, plan, tokens_per_s
 from redraft.codemod.select import Selection
 from redraft.records import Exactness
 from redraft_lookup import CostCurve
