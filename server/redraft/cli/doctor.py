@@ -20,13 +20,12 @@ from typing import Any, Final, Literal, TypeAlias
 import psutil
 
 from redraft import __version__, models, syntax
-from redraft.cli import cpu
 from redraft.cli.options import Subparsers
 from redraft.cli.output import print_json
 from redraft.config import settings
 from redraft.errors import InputError, ModelError
 
-__all__ = ["Finding", "add_parser", "handler", "probe"]
+__all__ = ["Finding", "add_parser", "describe_cpu", "handler", "probe"]
 
 PROBE: Final = (sys.executable, "-m", "redraft.cli.probe")
 
@@ -87,7 +86,7 @@ def _print(finding: Finding) -> None:
 def _examine(model: str | None) -> Iterator[Finding]:
     python = f"Python {platform.python_version()} ({sys.executable})"
     yield _ok("redraft", f"{__version__}, {python}")
-    yield _ok("platform", f"{platform.platform()}, {cpu.describe()}")
+    yield _ok("platform", f"{platform.platform()}, {describe_cpu()}")
     yield _memory()
     yield _grammars()
     yield _folders()
@@ -209,3 +208,39 @@ def _rebuild() -> str:
         flags = "-mno-amx-tile -mno-amx-int8 -mno-amx-bf16"
         return _REBUILD.format(flags=flags, cmake="-DLLAVA_BUILD=OFF")
     return _REBUILD.format(flags="", cmake="-DGGML_NATIVE=OFF")
+
+
+_FEATURES: Final = frozenset(
+    {
+        *("avx2", "fma", "f16c", "avx512f", "avx512_vnni", "avx512_bf16", "avx_vnni"),
+        *("amx_tile", "amx_int8", "amx_bf16"),
+        *("asimd", "asimddp", "i8mm", "sve", "sme"),
+    }
+)
+
+
+def describe_cpu() -> str:
+    """One line: the name, and on Linux the features; "unknown CPU" where the system is silent."""
+    if sys.platform == "darwin":
+        command = ["/usr/sbin/sysctl", "-n", "machdep.cpu.brand_string"]
+        said = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+        return said or platform.machine()
+    return _from_cpuinfo(_cpuinfo())
+
+
+def _cpuinfo() -> str:
+    try:
+        return Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+def _from_cpuinfo(text: str) -> str:
+    known: dict[str, str] = {}
+    for line in text.splitlines():
+        key, _, value = line.partition(":")
+        known.setdefault(key.strip(), value.strip())
+    name = known.get("model name") or platform.machine() or "unknown CPU"
+    flags = (known.get("flags") or known.get("Features") or "").split()
+    features = [flag for flag in flags if flag in _FEATURES]
+    return f"{name} ({' '.join(features)})" if features else name

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from redraft.cli import options, output, place, trace_view
+from redraft.cli import options, output, target_spec, trace_view
 from redraft.edit import rewrite
 from redraft.errors import InputError
 from redraft.records import (
@@ -158,7 +158,7 @@ def read(args: argparse.Namespace) -> EditJob:
     """The request and the document it is about. Raises InputError for every mistake in them."""
     _check(args)
     is_stdin = args.place == STDIN
-    where = place.parse(args.stdin_path or args.place, os.path.lexists)
+    where = target_spec.parse(args.stdin_path or args.place, os.path.lexists)
     path = where.path
     document = files.decode(sys.stdin.buffer.read(), Path(path)) if is_stdin else files.read(path)
     language = args.lang or language_of(path, document.text)
@@ -167,7 +167,7 @@ def read(args: argparse.Namespace) -> EditJob:
     request = EditRequest(
         path=_shown(path),
         text=document.text,
-        target=place.span(where, document.text, language),
+        target=target_spec.span(where, document.text, language),
         instruction=args.instruction,
         language=language,
     )

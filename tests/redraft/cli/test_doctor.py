@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from redraft import syntax
-from redraft.cli import cpu, doctor
+from redraft.cli import doctor
 from redraft.cli.doctor import Finding, probe
 
 LIBRARY = '{"backend": "metal", "versions": {"llama-cpp-python": "0.3.36"}}'
@@ -187,6 +187,6 @@ def test_the_real_probe_names_a_truncated_model(small_model_path: Path, tmp_path
     ],
 )
 def test_the_processor_is_described(monkeypatch, cpuinfo: str, told: str) -> None:
-    monkeypatch.setattr(cpu, "_cpuinfo", lambda: cpuinfo)
+    monkeypatch.setattr(doctor, "_cpuinfo", lambda: cpuinfo)
     monkeypatch.setattr(sys, "platform", "linux")
-    assert told in cpu.describe()
+    assert told in doctor.describe_cpu()

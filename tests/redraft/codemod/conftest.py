@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.redraft.codemod.editing import Together
 
-from redraft.cli import codemod_run
+from redraft.cli import codemod as verb
 
 SHOP = """\
 def old_total(price, qty):
@@ -77,7 +77,7 @@ def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, git) -> Path:
 @pytest.fixture
 def codemod(run_cli, monkeypatch: pytest.MonkeyPatch):
     """Run `redraft codemod ARGS`; the model renames `old` to `new` unless another is given."""
-    monkeypatch.setattr(codemod_run, "model_sha256", lambda _: "0" * 64)
+    monkeypatch.setattr(verb, "model_sha256", lambda _: "0" * 64)
 
     def run(*args: str | Path, model=None, stdin: bytes = b""):
         return run_cli("codemod", *args, model=model or Together(), stdin=stdin)

@@ -11,7 +11,7 @@ import time
 
 from tests.redraft.codemod.editing import Editing
 
-from redraft.cli import codemod_run, main, options
+from redraft.cli import codemod, main, options
 
 
 class Logging(Editing):
@@ -24,7 +24,7 @@ class Logging(Editing):
 
 def run(*args: str) -> int:
     options.open_model = lambda _: contextlib.nullcontext(Logging())
-    codemod_run.model_sha256 = lambda _: "0" * 64
+    codemod.model_sha256 = lambda _: "0" * 64
     return main(args)
 
 

@@ -12,7 +12,7 @@ import pytest
 from tests.redraft.codemod import on_ray
 from tests.redraft.codemod.conftest import contents
 
-from redraft.cli import codemod_run, options
+from redraft.cli import codemod, options
 from redraft.codemod.ray import _n_workers
 
 # Read when ray is imported: it then listens on the loopback address only.
@@ -74,9 +74,9 @@ def distributed(run_cli, tree: Path, log: Path, monkeypatch: pytest.MonkeyPatch)
 
     def run(address: str, *args: str, meddle: Callable[[], None] = lambda: None):
         monkeypatch.setattr(options, "open_model", on_ray.open_model)
-        monkeypatch.setattr(codemod_run, "model_sha256", on_ray.identify)
-        monkeypatch.setattr(codemod_run, "model_size", lambda _: 1)
-        monkeypatch.setattr(codemod_run, "_BESIDE_MODEL", 1)
+        monkeypatch.setattr(codemod, "model_sha256", on_ray.identify)
+        monkeypatch.setattr(codemod, "model_size", lambda _: 1)
+        monkeypatch.setattr(codemod, "_BESIDE_MODEL", 1)
         thread = threading.Thread(target=meddle, daemon=True)
         thread.start()
         ran = run_cli(

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 from redraft import models
-from redraft.cli import cpu, options, output
+from redraft.cli import options, output
+from redraft.cli.doctor import describe_cpu
 from redraft.config import settings
 from redraft.records import Exactness
 
@@ -131,7 +132,7 @@ def begin(
     from redraft.bench.conditions import conditions, warning
 
     words = map(_without_folder, args.command_line)
-    known = conditions(model, cpu=cpu.describe(), n_threads=n_threads)
+    known = conditions(model, cpu=describe_cpu(), n_threads=n_threads)
     if said := warning(known):
         output.say(f"note: {said}")
     return {"bench": args.bench, "command": shlex.join(words), **known}

@@ -1,6 +1,6 @@
 import pytest
 
-from redraft.cli.place import TargetSpec, parse, span
+from redraft.cli.target_spec import TargetSpec, parse, span
 from redraft.errors import InputError
 
 TEXT = "first\n\ndef f():\n    return 'μm' + '😀'\n# last"
