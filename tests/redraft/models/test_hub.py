@@ -7,7 +7,7 @@ import pytest
 from redraft.errors import DownloadError
 from redraft.models import fetch, locate, resolve, verify
 from redraft.models.hub import Hub
-from redraft.models.wheels import WheelIndex
+from redraft.models.package_index import WheelIndex
 
 
 @pytest.fixture

