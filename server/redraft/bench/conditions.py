@@ -13,8 +13,7 @@ import psutil
 
 from redraft import __version__
 from redraft.engine import backend, versions
-from redraft.models import Places
-from redraft.models.hashes import known_sha256
+from redraft.models import ModelFolders, cached_sha256
 
 __all__ = ["conditions", "ended", "warning"]
 
@@ -41,7 +40,7 @@ def conditions(
         "memory": psutil.virtual_memory().total,
         "threads": n_threads,
         "model": model.name if model else None,
-        "model_sha256": known_sha256(model, Places.of_user().cache) if model else None,
+        "model_sha256": cached_sha256(model, ModelFolders.of_user().cache) if model else None,
         "started": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "busy": psutil.cpu_percent(interval=1.0) / 100,
         "load_average": list(os.getloadavg()),

@@ -40,7 +40,6 @@ from redraft.codemod.select import Scope, Selection
 from redraft.codemod.write import Writer, undo
 from redraft.config.settings import Settings
 from redraft.errors import InputError
-from redraft.models.hashes import known_sha256
 from redraft.records import DecodeOptions, Model
 from redraft.syntax import LANGUAGES
 
@@ -337,7 +336,7 @@ def execute(order: RunOptions) -> int:
 
 def model_sha256(chosen: Settings) -> str:
     """The sha256 of the model file that the settings name. Raises ModelError without one."""
-    return known_sha256(models.resolve(chosen.model), models.Places.of_user().cache)
+    return models.cached_sha256(models.resolve(chosen.model), models.ModelFolders.of_user().cache)
 
 
 def model_size(chosen: Settings) -> int:

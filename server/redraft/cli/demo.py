@@ -68,7 +68,7 @@ def _model_file(wanted: str | None) -> Path:
     if all(model.name != name for model in models.MODELS):
         return models.resolve(wanted)
     with fetch_progress() as report:
-        return models.fetch(models.named(name, models.MODELS), on_progress=report)
+        return models.fetch(models.find_model(name, models.MODELS), on_progress=report)
 
 
 def _request(text: str) -> EditRequest:

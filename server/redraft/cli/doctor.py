@@ -141,16 +141,16 @@ def _fault_of(language: str) -> str:
 
 
 def _folders() -> Finding:
-    places = models.Places.of_user()
+    folders = models.ModelFolders.of_user()
     own = settings.user_file()
     none = "" if own.exists() else " (none yet)"
-    return _ok("folders", f"models {places.models}, cache {places.cache}, settings {own}{none}")
+    return _ok("folders", f"models {folders.models}, cache {folders.cache}, settings {own}{none}")
 
 
 def _no_model(wanted: str | None, error: ModelError) -> Finding:
     """A model that is only not fetched yet is nothing broken; a wrong name or a bad file is."""
     named = [model for model in models.MODELS if model.name == (wanted or models.DEFAULT.name)]
-    is_missing = bool(named) and not models.Places.of_user().own(named[0]).exists()
+    is_missing = bool(named) and not models.ModelFolders.of_user().path_of(named[0]).exists()
     return Finding(name="model", state="warning" if is_missing else "failed", detail=str(error))
 
 

@@ -19,7 +19,7 @@ from rich.table import Table
 
 from redraft import models
 from redraft.config import settings
-from redraft.models import ModelFile, Places, Transfer
+from redraft.models import FetchProgress, ModelFile, ModelFolders
 
 __all__ = ["add_parser", "progress"]
 
@@ -67,11 +67,11 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
 def _list(args: argparse.Namespace) -> int:
-    places, memory = Places.of_user(), psutil.virtual_memory().total
-    rows = [(model, models.locate(model, places)) for model in models.MODELS]
+    folders, memory = ModelFolders.of_user(), psutil.virtual_memory().total
+    rows = [(model, models.locate(model, folders)) for model in models.MODELS]
     if args.json:
         listed = [_record(model, path, memory) for model, path in rows]
-        print(json.dumps({"memory": memory, "folder": str(places.models), "models": listed}))
+        print(json.dumps({"memory": memory, "folder": str(folders.models), "models": listed}))
         return 0
     table = Table("model", "file", "memory", "fits", "here", "licence", box=None, pad_edge=False)
     for model, path in rows:
@@ -81,7 +81,7 @@ def _list(args: argparse.Namespace) -> int:
         table.add_row(name, _gb(model.size), _gb(model.memory), fits, here, model.licence)
     Console().print(table)
     print(f"\nThis machine has {_gb(memory)} of memory; a model may use three quarters of it.")
-    print(f"Fetched models are kept in {places.models}")
+    print(f"Fetched models are kept in {folders.models}")
     return 0
 
 
@@ -116,7 +116,7 @@ def _path(args: argparse.Namespace) -> int:
 
 def _verify(args: argparse.Namespace) -> int:
     for model in _named(args):
-        print(f"{models.verify(model, Places.of_user())}: sha256 is right")
+        print(f"{models.verify(model, ModelFolders.of_user())}: sha256 is right")
     return 0
 
 
@@ -124,7 +124,7 @@ def _draft(args: argparse.Namespace) -> int:
     from redraft.engine.llama import requantise  # loads the native library
 
     source = models.resolve(args.names or _set())
-    target = Places.of_user().models / f"{source.stem}.draft-{args.kind}.gguf"
+    target = ModelFolders.of_user().models / f"{source.stem}.draft-{args.kind}.gguf"
     if not target.exists():
         target.parent.mkdir(parents=True, exist_ok=True)
         requantise(source, target, args.kind)
@@ -134,13 +134,13 @@ def _draft(args: argparse.Namespace) -> int:
 
 def _remove(args: argparse.Namespace) -> int:
     for model in _named(args):
-        print(f"removed {models.remove(model, Places.of_user())}")
+        print(f"removed {models.remove(model, ModelFolders.of_user())}")
     return 0
 
 
 def _named(args: argparse.Namespace) -> list[ModelFile]:
     names = args.names or [_set() or models.DEFAULT.name]
-    return [models.named(name, models.MODELS) for name in names]
+    return [models.find_model(name, models.MODELS) for name in names]
 
 
 def _set() -> str | None:
@@ -148,7 +148,7 @@ def _set() -> str | None:
 
 
 @contextmanager
-def progress() -> Iterator[models.Report]:
+def progress() -> Iterator[models.ReportProgress]:
     """A bar on stderr for `models.fetch`; on anything but a terminal it draws nothing."""
     columns = (
         TextColumn("{task.description}"),
@@ -162,9 +162,9 @@ def progress() -> Iterator[models.Report]:
     ) as bars:
         task = bars.add_task("looking")
 
-        def report(transfer: Transfer) -> None:
-            total = transfer.total or None
-            bars.update(task, description=transfer.step, completed=transfer.done, total=total)
+        def report(progress: FetchProgress) -> None:
+            total = progress.total or None
+            bars.update(task, description=progress.step, completed=progress.done, total=total)
 
         yield report
 

@@ -14,7 +14,7 @@ from redraft import models
 from redraft.config.settings import Settings
 from redraft.errors import ModelError
 from redraft.lsp.client import Client, WorkDoneProgress
-from redraft.models import ModelFile, Places, Report, Transfer
+from redraft.models import FetchProgress, ModelFile, ModelFolders, ReportProgress
 
 __all__ = ["Fetch", "ModelDownload", "missing"]
 
@@ -25,14 +25,14 @@ _LATER: Final = "Not now"
 class Fetch(Protocol):
     """`redraft.models.fetch`, as far as it is used here."""
 
-    def __call__(self, model: ModelFile, *, on_progress: Report) -> Path: ...
+    def __call__(self, model: ModelFile, *, on_progress: ReportProgress) -> Path: ...
 
 
 def missing(settings: Settings) -> ModelFile | None:
     """The known model that the settings name, if no file of it is on this machine."""
     name = settings.model or models.DEFAULT.name
     for model in models.MODELS:
-        if model.name == name and models.locate(model, Places.of_user()) is None:
+        if model.name == name and models.locate(model, ModelFolders.of_user()) is None:
             return model
     return None
 
@@ -79,11 +79,11 @@ class ModelDownload:
         loop = asyncio.get_running_loop()
         arrived: asyncio.Future[Any] = loop.create_future()
 
-        def report(transfer: Transfer) -> None:
+        def report(progress: FetchProgress) -> None:
             if self._is_stopped.is_set() or bar.is_cancelled:
                 raise KeyboardInterrupt  # what `fetch` takes as a reason to stop and keep its part
-            share = 100 * transfer.done // transfer.total if transfer.total else 0
-            loop.call_soon_threadsafe(bar.report, share, transfer.step)
+            share = 100 * progress.done // progress.total if progress.total else 0
+            loop.call_soon_threadsafe(bar.report, share, progress.step)
 
         def work() -> None:
             error: ModelError | None = None

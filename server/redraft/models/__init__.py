@@ -1,28 +1,25 @@
-"""Which model file to use, where it lies, and how it gets there. The whole file's sha256 decides.
+"""The model files that redraft runs: which there are, where they lie, and how they get there.
 
-Read in this order: `registry` (what is known), `places` (where files lie), `find` (resolving a
-name), `fetch` (the sources in order; `hub` and `wheels` are the two).
+The whole file's sha256 decides what a file is. `registry` lists the models, `local` finds them on
+this machine, and `fetch` downloads them from the sources `hub` and `package_index`.
 """
 
-from redraft.models.fetch import fetch
-from redraft.models.hashes import check_gguf
-from redraft.models.local import locate, remove, resolve, verify
-from redraft.models.places import Places
-from redraft.models.registry import DEFAULT, MODELS, ModelFile, Wheels, named
-from redraft.models.source import Report, Transfer
+from redraft.models.fetch import FetchProgress, ReportProgress, fetch
+from redraft.models.local import ModelFolders, cached_sha256, locate, remove, resolve, verify
+from redraft.models.registry import DEFAULT, MODELS, ModelFile, Wheels, find_model
 
 __all__ = [
     "DEFAULT",
     "MODELS",
+    "FetchProgress",
     "ModelFile",
-    "Places",
-    "Report",
-    "Transfer",
+    "ModelFolders",
+    "ReportProgress",
     "Wheels",
-    "check_gguf",
+    "cached_sha256",
     "fetch",
+    "find_model",
     "locate",
-    "named",
     "remove",
     "resolve",
     "verify",

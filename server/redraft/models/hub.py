@@ -20,14 +20,21 @@ from huggingface_hub.errors import (
 )
 from huggingface_hub.utils.tqdm import tqdm
 
+from redraft.models.fetch import (
+    DownloadedFile,
+    FetchProgress,
+    ReportProgress,
+    SourceError,
+    folder_size,
+    is_disk_error,
+)
 from redraft.models.registry import ModelFile
-from redraft.models.source import Arrived, Report, SourceError, Transfer, is_disk_error, stored
 
 __all__ = ["Hub"]
 
 
 class Hub:
-    """`endpoint` None: HF_ENDPOINT, or else the public hub."""
+    """The hub at `endpoint`; None means HF_ENDPOINT, or else the public hub."""
 
     label = "Hugging Face"
 
@@ -38,29 +45,34 @@ class Hub:
         return bool(model.repo)
 
     def download(
-        self, model: ModelFile, folder: Path, report: Report, need: Callable[[int], None]
-    ) -> Arrived:
+        self,
+        model: ModelFile,
+        folder: Path,
+        report: ReportProgress,
+        need: Callable[[int], None],
+    ) -> DownloadedFile:
         try:
-            # Asked first because it fails at once where hf_hub_download would retry for 20 s.
-            size, sha256 = _facts(model, self._metadata(model))
-            need(max(0, size - stored(folder)))
-            bar = _bar(report, f"downloading {model.name} from {self.label}", size)
+            # Asked for first because it fails at once where hf_hub_download would retry for 20 s.
+            url = hf_hub_url(model.repo, model.file, endpoint=self._endpoint)
+            metadata = get_hf_file_metadata(url, endpoint=self._endpoint)
+            size, sha256 = _check_metadata(model, metadata)
+            need(max(0, size - folder_size(folder)))
+            bar = _progress_bar(report, f"downloading {model.name} from {self.label}", size)
             path = hf_hub_download(
                 model.repo, model.file, local_dir=folder, endpoint=self._endpoint, tqdm_class=bar
             )
         except (httpx2.HTTPError, EntryNotFoundError, OSError, RuntimeError) as error:
             if is_disk_error(error):
                 raise
-            raise SourceError(_reason(error, model)) from error
-        return Arrived(path=Path(path), sha256=sha256)
-
-    def _metadata(self, model: ModelFile) -> HfFileMetadata:
-        url = hf_hub_url(model.repo, model.file, endpoint=self._endpoint)
-        return get_hf_file_metadata(url, endpoint=self._endpoint)
+            raise SourceError(_explain(error, model)) from error
+        return DownloadedFile(path=Path(path), sha256=sha256)
 
 
-def _facts(model: ModelFile, metadata: HfFileMetadata) -> tuple[int, str]:
-    """Size and sha256 of the hub's file. Raises SourceError where it is not the registry's."""
+def _check_metadata(model: ModelFile, metadata: HfFileMetadata) -> tuple[int, str]:
+    """Return size and sha256 of the hub's file.
+
+    Raises SourceError where it states none, or not those the registry knows.
+    """
     sha256, size = metadata.etag or "", metadata.size
     if size is None or not re.fullmatch(r"[0-9a-f]{64}", sha256):
         raise SourceError(f"it states no size and sha256 for {model.file}")
@@ -69,7 +81,8 @@ def _facts(model: ModelFile, metadata: HfFileMetadata) -> tuple[int, str]:
     return size, sha256
 
 
-def _reason(error: Exception, model: ModelFile) -> str:
+def _explain(error: Exception, model: ModelFile) -> str:
+    """Return why the hub did not deliver, as a clause with what the user can do."""
     page = f"the repository {model.repo}"
     match error:
         case OfflineModeIsEnabled():
@@ -87,11 +100,11 @@ def _reason(error: Exception, model: ModelFile) -> str:
     return f"the download failed ({str(error) or type(error).__name__})"
 
 
-def _bar(report: Report, step: str, total: int) -> type[tqdm]:
-    """A progress bar class, which is what the hub takes, that draws nothing and reports."""
+def _progress_bar(report: ReportProgress, step: str, total: int) -> type[tqdm]:
+    """Return a bar class, which is what hf_hub_download takes, that reports and draws nothing."""
     furthest = 0  # xet storage runs two bars at once: received, and written
 
-    class Bar(tqdm):
+    class ReportingBar(tqdm):
         def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - tqdm's own
             super().__init__(*args, **{**kwargs, "disable": True})  # type: ignore[no-untyped-call]  # it has no annotations
             self.n = kwargs.get("initial", 0)
@@ -100,6 +113,6 @@ def _bar(report: Report, step: str, total: int) -> type[tqdm]:
             nonlocal furthest
             self.n += n or 0
             furthest = max(furthest, int(self.n))
-            report(Transfer(step=step, done=furthest, total=total))
+            report(FetchProgress(step=step, done=furthest, total=total))
 
-    return Bar
+    return ReportingBar

@@ -9,7 +9,7 @@ from typing import Final
 
 from redraft.errors import ModelError
 
-__all__ = ["DEFAULT", "MODELS", "ModelFile", "Wheels", "named"]
+__all__ = ["DEFAULT", "MODELS", "ModelFile", "Wheels", "find_model"]
 
 _MEMORY_CONTEXT: Final = 8192  # tokens: a source file of some 800 lines and its edited copy
 
@@ -53,31 +53,31 @@ class ModelFile:
 
     @property
     def kv_bytes_per_token(self) -> int:
-        """Keys and values, 2 bytes each, of every layer."""
+        """Keys and values of every layer, 2 bytes a number."""
         return 2 * 2 * self.n_layer * self.n_kv_head * self.head_dim
 
     @property
     def memory(self) -> int:
-        """Bytes it takes to run: weights, KV cache of 8,192 tokens, compute buffers."""
+        """Bytes it takes to run: weights, a KV cache of up to 8,192 tokens, compute buffers."""
         n_ctx = min(_MEMORY_CONTEXT, self.context_length)
         return self.size + n_ctx * self.kv_bytes_per_token + _MEMORY_MARGIN
 
     def fits(self, machine_memory: int) -> bool:
-        """Whether it runs beside an editor on a machine with so many bytes of memory.
+        """Return True where it runs beside an editor on a machine with `machine_memory` bytes.
 
-        Three quarters of it may be used: the rest is the system's, and macOS lends its GPU no more.
+        Three quarters of them may be used: macOS lends its GPU no more, and an editor needs some.
         """
         return self.memory <= machine_memory * 3 // 4
 
 
-def named(name: str, models: Sequence[ModelFile]) -> ModelFile:
-    """The model called `name`. Raises ModelError listing the known names."""
+def find_model(name: str, models: Sequence[ModelFile]) -> ModelFile:
+    """Return the model called `name`. Raises ModelError listing the known names."""
     for model in models:
         if model.name == name:
             return model
-    known = ", ".join(model.name for model in models)
+    names = ", ".join(model.name for model in models)
     raise ModelError(
-        f"unknown model {name!r}: choose one of {known}, or give a path to a GGUF file"
+        f"unknown model {name!r}: choose one of {names}, or give a path to a GGUF file"
     )
 
 

@@ -133,10 +133,10 @@ def open_model(settings: Settings) -> Iterator[Model]:
 
 
 def fetch(model: Any, *, on_progress: Callable[[Any], None]) -> Path:
-    from redraft.models import Transfer
+    from redraft.models import FetchProgress
 
     for done in range(0, 101, 20):
-        on_progress(Transfer(step="downloading", done=done, total=100))
+        on_progress(FetchProgress(step="downloading", done=done, total=100))
         time.sleep(0.02)
     path = Path(os.environ["SCRIPTED_NEEDS"])
     path.write_text("here")

@@ -17,7 +17,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from redraft.models import ModelFile, Places, Wheels
+from redraft.models import ModelFile, ModelFolders, Wheels
 
 
 @dataclass(frozen=True)
@@ -108,13 +108,13 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIn]:
 
 
 @pytest.fixture
-def places(tmp_path) -> Places:
-    return Places(
+def folders(tmp_path) -> ModelFolders:
+    return ModelFolders(
         models=tmp_path / "models",
         cache=tmp_path / "cache",
         hub=tmp_path / "hub",
         ollama=tmp_path / "ollama",
-        loose=(tmp_path / "loose",),
+        gguf=(tmp_path / "loose",),
     )
 
 

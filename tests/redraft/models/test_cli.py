@@ -95,5 +95,5 @@ def test_a_wrong_command_line_exits_with_2(run, words):
 
 def test_nothing_is_drawn_where_stderr_is_no_terminal(capsys):
     with cli.progress() as report:
-        report(models.Transfer(step="downloading", done=1, total=2))
+        report(models.FetchProgress(step="downloading", done=1, total=2))
     assert capsys.readouterr() == ("", "")

