@@ -5,7 +5,7 @@ Knows token ids and numpy only: no tokenizer, no model, no clock, no I/O. A call
 decoding would have given, in fewer passes.
 """
 
-from redraft_lookup.auto import Auto, Candidate, GainTracker, LookupThenModel
+from redraft_lookup.auto import Auto, Candidate, GainTracker, LookupThenModel, Prior
 from redraft_lookup.copying import CopyDrafter
 from redraft_lookup.cost import CostCurve
 from redraft_lookup.decoding import (
@@ -47,6 +47,7 @@ __all__ = [
     "NgramDrafter",
     "Observation",
     "PlainDrafter",
+    "Prior",
     "RowAllocator",
     "Sampler",
     "Step",

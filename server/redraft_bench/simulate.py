@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from redraft.bench.tasks import built_in
 from redraft.engine.calibration import ROW_COUNTS, WIDE_ROW_COUNTS
+from redraft.engine.drafters import PRIORS
 from redraft.errors import InputError
-from redraft.records import Route
 from redraft_bench.scripted import ScriptedVocabulary, play
 from redraft_lookup import (
     Auto,
@@ -181,7 +181,7 @@ def _drafters(
 
     def auto() -> Auto:
         candidates = [Candidate(name="copy", drafter=copy())]
-        route: Route = "edit" if source else "question"
-        return Auto(candidates, route=route, curve=curve, experience=GainTracker())
+        prior = PRIORS["edit" if source else "question"]
+        return Auto(candidates, prior=prior, curve=curve, gains=GainTracker())
 
     return {"lookup": lambda: NgramDrafter(prompt), "copy": copy, "auto": auto}

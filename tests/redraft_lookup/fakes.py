@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
-from redraft_lookup.auto import Auto, Candidate, GainTracker, LookupThenModel, Route
+from redraft_lookup.auto import Auto, Candidate, GainTracker, LookupThenModel, Prior
 from redraft_lookup.copying import CopyDrafter
 from redraft_lookup.cost import CostCurve
 from redraft_lookup.decoding import Decoding, Limits, Step, TargetModel, decode
@@ -17,6 +17,11 @@ from redraft_lookup.prompt_lookup import NgramDrafter
 from redraft_lookup.sampling import Chooser, Greedy
 
 END = 0
+
+EDIT = Prior(kind="edit", gain=3.0, head_start=32.0)
+CODEMOD = Prior(kind="codemod", gain=3.0, head_start=32.0)
+QUESTION = Prior(kind="question", gain=1.5, head_start=4.0)
+CHAT = Prior(kind="chat", gain=1.1)
 
 # T(rows)/T(1) as recorded in the idle runs of the 2-core test machine, T(1) = 97 ms.
 SLOPE = {
@@ -154,14 +159,14 @@ def model(prompt: Sequence[int], source: Sequence[int] = (), **options) -> Draft
     return ModelDrafter(Markov(prompt, twist=3, max_rows=8), prompt, **options)
 
 
-def auto(route: Route) -> Callable[[Sequence[int], Sequence[int]], Drafter]:
+def auto(prior: Prior) -> Callable[[Sequence[int], Sequence[int]], Drafter]:
     def make(prompt: Sequence[int], source: Sequence[int]) -> Drafter:
         candidates = [
             Candidate(name="copy", drafter=copying(SLOPE_CURVE)(prompt, source)),
             Candidate(name="draft", drafter=model(prompt), guess_s=0.1),
             Candidate(name="lookahead", drafter=LookaheadDrafter(prompt)),
         ]
-        return Auto(candidates, route=route, curve=SLOPE_CURVE, experience=GainTracker())
+        return Auto(candidates, prior=prior, curve=SLOPE_CURVE, gains=GainTracker())
 
     return make
 
@@ -186,8 +191,8 @@ DRAFTERS: dict[str, Callable[[Sequence[int], Sequence[int]], Drafter]] = {
     "lookup, then draft model": lambda prompt, source: LookupThenModel(
         NgramDrafter(prompt), model(prompt)
     ),
-    "auto for edits": auto("edit"),
-    "auto for chat": auto("chat"),
+    "auto for edits": auto(EDIT),
+    "auto for chat": auto(CHAT),
     "ngram-simple": lambda prompt, source: NgramSimple(prompt),
     "ngram-map-k": lambda prompt, source: NgramMapK(prompt),
     "ngram-mod": lambda prompt, source: NgramMod(prompt),

@@ -6,6 +6,10 @@ from itertools import accumulate
 
 import pytest
 from tests.redraft_lookup.fakes import (
+    CHAT,
+    CODEMOD,
+    EDIT,
+    QUESTION,
     SLOPE_CURVE,
     STAIRCASE_CURVE,
     FixedDrafter,
@@ -15,7 +19,7 @@ from tests.redraft_lookup.fakes import (
     written,
 )
 
-from redraft_lookup.auto import Auto, Candidate, GainTracker, LookupThenModel, Route
+from redraft_lookup.auto import Auto, Candidate, GainTracker, LookupThenModel, Prior
 from redraft_lookup.cost import CostCurve
 from redraft_lookup.draft import EMPTY, Draft, Drafter, Observation
 from redraft_lookup.lookahead import JacobiDrafter
@@ -24,7 +28,9 @@ from redraft_lookup.testing import ScriptedTarget
 
 PROMPT = [1, 2]
 WRONG = 255
-ROUTES: tuple[Route, ...] = ("edit", "codemod", "question", "chat")
+every_prior = pytest.mark.parametrize(
+    "prior", [EDIT, CODEMOD, QUESTION, CHAT], ids=lambda p: p.kind
+)
 
 
 class Oracle:
@@ -51,14 +57,14 @@ class Oracle:
 
 
 def auto(
-    *drafters: Drafter, route: Route, curve: CostCurve = SLOPE_CURVE,
-    experience: GainTracker | None = None, guess_s: float = 0.0,
+    *drafters: Drafter, prior: Prior, curve: CostCurve = SLOPE_CURVE,
+    gains: GainTracker | None = None, guess_s: float = 0.0,
 ) -> Auto:  # fmt: skip
     candidates = [
         Candidate(name=str(i), drafter=drafter, guess_s=guess_s)
         for i, drafter in enumerate(drafters)
     ]
-    return Auto(candidates, route=route, curve=curve, experience=experience or GainTracker())
+    return Auto(candidates, prior=prior, curve=curve, gains=gains or GainTracker())
 
 
 def answer_of(n: int) -> list[int]:
@@ -94,8 +100,8 @@ def test_predictions_are_wanted_when_one_of_them_wants_them(first: bool):
     pair = [JacobiDrafter(PROMPT), NgramDrafter(PROMPT)]
     lookup, model = pair if first else reversed(pair)
     assert LookupThenModel(lookup, model).wants_predictions
-    assert auto(lookup, model, route="chat").wants_predictions
-    assert not auto(NgramDrafter(PROMPT), route="chat").wants_predictions
+    assert auto(lookup, model, prior=CHAT).wants_predictions
+    assert not auto(NgramDrafter(PROMPT), prior=CHAT).wants_predictions
 
 
 @pytest.mark.parametrize("curve", [SLOPE_CURVE, STAIRCASE_CURVE], ids=["slope", "staircase"])
@@ -105,7 +111,7 @@ def test_chat_is_never_slower_than_097_of_plain(curve: CostCurve, right: float, 
     """At no point of the text, whatever the drafts are worth."""
     answer = answer_of(600)
     target = scripted(answer, curve)
-    drafter = auto(Oracle(answer, right, length=length), route="chat", curve=curve)
+    drafter = auto(Oracle(answer, right, length=length), prior=CHAT, curve=curve)
     steps = run(target, PROMPT, drafter, max_tokens=600)
     n_tokens = accumulate(len(step.tokens) for step in steps)
     spent = accumulate(curve.seconds(rows) for rows in target.passes)
@@ -116,32 +122,32 @@ def test_chat_is_never_slower_than_097_of_plain(curve: CostCurve, right: float, 
 @pytest.mark.parametrize("n_tokens", [1, 5, 20, 50, 100, 300])
 def test_a_short_chat_is_not_slower_either(n_tokens: int):
     answer = answer_of(n_tokens)
-    drafter = auto(Oracle(answer, 0.0), route="chat")
+    drafter = auto(Oracle(answer, 0.0), prior=CHAT)
     run(target := scripted(answer), PROMPT, drafter, max_tokens=n_tokens)
     assert speed(target, n_tokens, SLOPE_CURVE) >= 0.97
 
 
 def test_a_chat_that_copies_gets_faster():
     answer = answer_of(600)
-    drafter = auto(Oracle(answer, 0.95), route="chat")
+    drafter = auto(Oracle(answer, 0.95), prior=CHAT)
     run(target := scripted(answer), PROMPT, drafter, max_tokens=600)
     assert speed(target, 600, SLOPE_CURVE) > 3
 
 
-@pytest.mark.parametrize("route", ROUTES)
-def test_drafts_that_do_not_pay_are_switched_off(route: Route):
+@every_prior
+def test_drafts_that_do_not_pay_are_switched_off(prior: Prior):
     answer = answer_of(600)
-    drafter = auto(Oracle(answer, 0.0), route=route)
+    drafter = auto(Oracle(answer, 0.0), prior=prior)
     steps = run(scripted(answer), PROMPT, drafter, max_tokens=600)
     assert sum(step.drafted > 0 for step in steps) < 40
     assert any(step.drafted for step in steps)
 
 
-@pytest.mark.parametrize("route", ROUTES)
-def test_what_has_paid_for_long_is_given_up_soon(route: Route):
+@every_prior
+def test_what_has_paid_for_long_is_given_up_soon(prior: Prior):
     answer = answer_of(1200)
     oracle = Oracle(answer, 1.0)
-    drafter = auto(oracle, route=route)
+    drafter = auto(oracle, prior=prior)
     wrong: list[int] = []
     for step in run_steps(scripted(answer), PROMPT, drafter, max_tokens=1200):
         if oracle.right == 0 and step.drafted:
@@ -153,7 +159,7 @@ def test_what_has_paid_for_long_is_given_up_soon(route: Route):
 def test_what_did_not_pay_is_tried_again():
     answer = answer_of(1200)
     oracle = Oracle(answer, 0.0)
-    drafter = auto(oracle, route="chat")
+    drafter = auto(oracle, prior=CHAT)
     target = scripted(answer)
     for _ in run_steps(target, PROMPT, drafter, max_tokens=1200):
         oracle.right = float(oracle.n_told > 500)
@@ -162,7 +168,7 @@ def test_what_did_not_pay_is_tried_again():
 
 def test_an_edit_is_drafted_from_its_first_token():
     source = answer_of(300)
-    drafter = auto(copying(SLOPE_CURVE)([*source, *PROMPT], source), route="edit")
+    drafter = auto(copying(SLOPE_CURVE)([*source, *PROMPT], source), prior=EDIT)
     steps = run(ScriptedTarget(PROMPT, source), PROMPT, drafter)
     assert steps[0].accepted > 10
     assert len(steps) < 12
@@ -170,68 +176,73 @@ def test_an_edit_is_drafted_from_its_first_token():
 
 def test_a_chat_is_not():
     answer = answer_of(300)
-    steps = run(scripted(answer), PROMPT, auto(Oracle(answer, 1.0), route="chat"), max_tokens=300)
+    steps = run(scripted(answer), PROMPT, auto(Oracle(answer, 1.0), prior=CHAT), max_tokens=300)
     assert [step.drafted for step in steps[:10]] == [0] * 10
     assert sum(step.drafted for step in steps) > 200
 
 
 def test_what_paid_in_one_text_is_asked_first_in_the_next():
-    experience = GainTracker()
+    gains = GainTracker()
     for n in range(3):
         answer = answer_of(200 + n)
         poor, good = Oracle(answer, 0.1), Oracle(answer, 0.95)
-        drafter = auto(poor, good, route="edit", experience=experience)
+        drafter = auto(poor, good, prior=EDIT, gains=gains)
         run(scripted(answer), PROMPT, drafter, max_tokens=len(answer))
     assert poor.asked < good.asked / 4
-    assert experience.gain("edit", "1") > 4 > 1 > experience.gain("edit", "0")
+    assert gains.gain(EDIT, "1") > 4 > 1 > gains.gain(EDIT, "0")
 
 
-def test_routes_learn_apart():
-    experience = GainTracker()
-    experience.learn("edit", "copy", 1, 10.0)
-    experience.fade("edit")
-    assert experience.gain("edit", "copy") < 3.0
-    assert experience.gain("codemod", "copy") == 3.0
-    assert experience.gain("chat", "copy") == 1.1
+def test_kinds_of_text_are_tracked_apart():
+    gains = GainTracker()
+    gains.record(EDIT, "copy", 1, 10.0)
+    gains.fade(EDIT)
+    assert gains.gain(EDIT, "copy") < 3.0
+    assert gains.gain(CODEMOD, "copy") == 3.0
+    assert gains.gain(CHAT, "copy") == 1.1
 
 
 def test_what_did_not_pay_is_forgotten():
-    experience = GainTracker()
-    experience.learn("chat", "copy", 1, 10.0)
-    assert experience.gain("chat", "copy") < 1
+    gains = GainTracker()
+    gains.record(CHAT, "copy", 1, 10.0)
+    assert gains.gain(CHAT, "copy") < 1
     for _ in range(400):
-        experience.fade("chat")
-    assert experience.gain("chat", "copy") == pytest.approx(1.1, rel=0.05)
+        gains.fade(CHAT)
+    assert gains.gain(CHAT, "copy") == pytest.approx(1.1, rel=0.05)
 
 
 def test_guesses_that_cost_time_are_charged():
     answer = answer_of(400)
     for guess_s, pays in ((0.01, True), (2.0, False)):
-        drafter = auto(Oracle(answer, 0.9, length=7), route="chat", guess_s=guess_s)
+        drafter = auto(Oracle(answer, 0.9, length=7), prior=CHAT, guess_s=guess_s)
         steps = run(scripted(answer), PROMPT, drafter, max_tokens=400)
         assert (len(steps) < 200) is pays
 
 
 def test_the_second_candidate_is_asked_where_the_first_has_nothing():
     second = FixedDrafter(Draft.chain([5], "model"))
-    drafter = auto(FixedDrafter(), second, route="edit")
+    drafter = auto(FixedDrafter(), second, prior=EDIT)
     assert drafter.propose(9).tokens == (5,)
 
 
 def test_all_candidates_see_what_was_committed():
     one, other = FixedDrafter(), FixedDrafter()
     seen = Observation(tokens=(1,), draft=EMPTY, path=())
-    auto(one, other, route="question").observe(seen)
+    auto(one, other, prior=QUESTION).observe(seen)
     assert one.observed == other.observed == [seen]
 
 
 def test_without_candidates_decoding_is_plain():
     answer = answer_of(20)
-    steps = run(scripted(answer), PROMPT, auto(route="edit"), max_tokens=20)
+    steps = run(scripted(answer), PROMPT, auto(prior=EDIT), max_tokens=20)
     assert written(steps) == answer
     assert len(steps) == 20
 
 
-def test_an_unknown_route_is_refused():
-    with pytest.raises(ValueError, match="no route 'poem': it is one of edit, codemod"):
-        auto(route="poem")  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    "wrong",
+    [{"gain": 0.0}, {"gain": -1.0}, {"gain": 3.0, "head_start": -1.0}, {"gain": float("nan")}],
+    ids=str,
+)
+def test_a_prior_that_makes_no_sense_is_refused(wrong: dict[str, float]):
+    with pytest.raises(ValueError, match=r"need gain > 0 and head_start >= 0, not .* for 'poem'"):
+        Prior(kind="poem", **wrong)

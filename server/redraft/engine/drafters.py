@@ -4,7 +4,7 @@ Knows the drafters and what they need (a cost curve, a vocabulary, a second mode
 prompts, limits or clocks.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -27,11 +27,26 @@ from redraft_lookup import (
     ModelDrafter,
     NgramDrafter,
     PlainDrafter,
+    Prior,
 )
 
-__all__ = ["UNSIZED", "DrafterFactory", "DraftingRequest", "build_cost_curve", "choose_row_counts"]
+__all__ = [
+    "PRIORS",
+    "UNSIZED",
+    "DrafterFactory",
+    "DraftingRequest",
+    "build_cost_curve",
+    "choose_row_counts",
+]
 
 UNSIZED: Final = ("plain", "lookup", "jacobi", "lookahead")  # drafts not sized by their cost
+# What `auto` expects of drafts. A codemod's edits are edits; questions quote the file now and then.
+PRIORS: Final[Mapping[Route, Prior]] = {
+    "edit": Prior(kind="edit", gain=3.0, head_start=32.0),
+    "codemod": Prior(kind="codemod", gain=3.0, head_start=32.0),
+    "question": Prior(kind="question", gain=1.5, head_start=4.0),
+    "chat": Prior(kind="chat", gain=1.1),
+}
 BRANCHES = 3  # alternatives that a copy draft may hold: more brought nothing
 
 
@@ -53,7 +68,7 @@ class DrafterFactory:
 
     model: LlamaModel
     draft_model: DraftModel | None = None
-    _experience: GainTracker = field(default_factory=GainTracker)
+    _gains: GainTracker = field(default_factory=GainTracker)
 
     def make(self, name: Strategy, task: DraftingRequest) -> Drafter:
         """The drafter called `name`. Raises ModelError where it needs a draft model."""
@@ -105,7 +120,7 @@ class DrafterFactory:
                     name="draft", drafter=self._model(task, curve), guess_s=self.draft_model.seconds
                 )
             )
-        return Auto(candidates, route=task.route, curve=curve, experience=self._experience)
+        return Auto(candidates, prior=PRIORS[task.route], curve=curve, gains=self._gains)
 
 
 class Bytes:
