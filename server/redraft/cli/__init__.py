@@ -18,6 +18,7 @@ from collections.abc import Sequence
 
 from redraft import __version__
 from redraft.cli import bench, codemod, demo, doctor, edit, models, serve, trace
+from redraft.cli.output import print_error
 from redraft.errors import RedraftError
 
 __all__ = ["main", "run"]
@@ -55,7 +56,7 @@ def run(parser: argparse.ArgumentParser, argv: Sequence[str] | None = None) -> i
 def _fail(message: str, code: int) -> int:
     if os.environ.get("REDRAFT_DEBUG") == "1":
         traceback.print_exc()
-    sys.stderr.write(f"redraft: error: {' '.join(message.split())}\n")
+    print_error(message)
     return code
 
 

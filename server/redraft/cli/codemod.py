@@ -25,11 +25,10 @@ from redraft import models
 from redraft.cli import options
 from redraft.cli.codemod_reporter import CodemodReporter, InterruptHandler, Output, reviewer
 from redraft.cli.edit import check_writable
-from redraft.cli.output import print_json, say
+from redraft.cli.output import pluralize, print_json, print_status
 from redraft.codemod import programs
 from redraft.codemod.discover import Rules, root_of
 from redraft.codemod.journal import Journal, Log, Started, folder_of, logs
-from redraft.codemod.output.summary import n_of
 from redraft.codemod.plan import Estimate, Plan, estimate, plan
 from redraft.codemod.programs import Command
 from redraft.codemod.ray import connected
@@ -508,7 +507,8 @@ def _commit(order: RunOptions, started: Started) -> None:
     title = title if len(title) <= 72 else f"{title[:71].rstrip()}…"
     listed = "".join(f"- {path}\n" for path in paths)
     message = f"{title}\n\nredraft codemod, run {started.run}:\n\n{started.instruction}\n\n{listed}"
-    say(f"committed {n_of(len(paths), 'file')} as {programs.commit(order.root, message, paths)}")
+    commit = programs.commit(order.root, message, paths)
+    print_status(f"committed {pluralize(len(paths), 'file')} as {commit}")
 
 
 def _path(root: Path, run: str) -> Path:
@@ -563,11 +563,11 @@ def _undo_run(log: Log) -> int:
             n_failed += bool(problem)
             n_undone += not problem
             if problem:
-                say(f"failed: {problem}")
+                print_status(f"failed: {problem}")
             else:
                 print(path)
-    say(
-        f"{n_of(n_undone, 'file')} reverted"
+    print_status(
+        f"{pluralize(n_undone, 'file')} reverted"
         + (f", {n_failed} left as they are" if n_failed else "")
     )
     return 2 if n_failed else 0

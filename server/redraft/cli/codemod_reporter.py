@@ -15,11 +15,11 @@ from typing import Any, Literal, TypeAlias
 from rich import progress as bars
 from rich.console import Console
 
-from redraft.cli.output import print_diff, print_json, say
+from redraft.cli.output import pluralize, print_diff, print_json, print_status
 from redraft.codemod.journal import Log
 from redraft.codemod.output.html import html
 from redraft.codemod.output.sarif import sarif
-from redraft.codemod.output.summary import n_of, problems, record, rows
+from redraft.codemod.output.summary import problems, record, rows
 from redraft.codemod.plan import Estimate, Plan
 from redraft.codemod.replies import Reply
 from redraft.codemod.results import FileResult, Summary, TargetResult
@@ -72,11 +72,11 @@ class CodemodReporter:
             )
         self._tell_plan(expected)
         for problem in self._problems:
-            say(f"failed: {problem}")
+            print_status(f"failed: {problem}")
 
     def resumed(self, log: Log) -> None:
         """Count what an earlier process did of this run."""
-        say(f"resuming the run {log.started.run}")
+        print_status(f"resuming the run {log.started.run}")
         for closed in log.closed.values():
             if closed.state != "failed":
                 self.summary.count(closed.state, closed.kinds)
@@ -145,11 +145,11 @@ class CodemodReporter:
         elif self._output == "sarif":
             print_json(sarif(self._results, self._plan.broken))
         for label, value in self._rows:
-            say(f"{label:<8} {value}")
+            print_status(f"{label:<8} {value}")
         if run:
-            say(f"{'run':<8} {run} (`redraft codemod undo {run}` reverts it)")
+            print_status(f"{'run':<8} {run} (`redraft codemod undo {run}` reverts it)")
         for problem in self._problems:
-            say(f"failed: {problem}")
+            print_status(f"failed: {problem}")
 
     def page(self) -> str:
         """The run as HTML."""
@@ -165,13 +165,13 @@ class CodemodReporter:
 
     def _tell_plan(self, expected: Estimate | None) -> None:
         n_targets, n_files = self._plan.n_targets, len(self._plan.files)
-        text = f"plan     {n_of(n_targets, 'target')} in {n_of(n_files, 'file')}"
+        text = f"plan     {pluralize(n_targets, 'target')} in {pluralize(n_files, 'file')}"
         if expected:
             text += f"; about {expected.prompt_tokens:,} tokens to read"
             text += f" and {expected.output_tokens:,} to write, {expected.jobs} at once"
         if expected and expected.seconds:
             text += f", {max(1, round(expected.seconds / 60))} min"
-        say(text)
+        print_status(text)
 
     @contextmanager
     def _paused(self) -> Iterator[None]:
@@ -206,7 +206,7 @@ class InterruptHandler:
         if self.asked or self.at_once:
             raise KeyboardInterrupt
         self.asked = True
-        say("stopping after the write in hand; Ctrl-C again stops now")
+        print_status("stopping after the write in hand; Ctrl-C again stops now")
 
 
 def reviewer(stopper: InterruptHandler) -> Review:

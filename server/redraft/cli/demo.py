@@ -52,7 +52,7 @@ def handler(args: argparse.Namespace) -> int:
         path.write_bytes(resources.files("redraft.cli").joinpath("demo_shop.txt").read_bytes())
         document = files.read(path)
         request = _request(document.text)
-        output.say(f'redraft edit {FILE}::{TARGET} "{INSTRUCTION}"')
+        output.print_status(f'redraft edit {FILE}::{TARGET} "{INSTRUCTION}"')
         with options.open_model(chosen) as model:
             edit = _edit(request, model, fast)
             new = replace(document, text=edit.new_text)

@@ -201,10 +201,10 @@ def _print(outcome: Outcome, job: EditJob, args: argparse.Namespace) -> None:
     else:
         output.print_diff(unified_diff(request.text, new_text, request.path))
     for note in outcome.notes:
-        output.say(f"note: {note}")
+        output.print_status(f"note: {note}")
     if isinstance(outcome, Refused):
-        output.say(f"error: {outcome.message}")
+        output.print_error(outcome.message)
     elif isinstance(outcome, Unchanged):
-        output.say("no changes")
+        output.print_status("no changes")
     if sys.stderr.isatty():
-        output.say(output.figures(outcome.stats))
+        output.print_status(output.figures(outcome.stats))

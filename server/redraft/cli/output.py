@@ -28,7 +28,16 @@ from redraft.records import (
 from redraft.text.diff import unified_diff
 from redraft.text.lines import LineIndex
 
-__all__ = ["figures", "print_diff", "print_json", "progress", "record", "say"]
+__all__ = [
+    "figures",
+    "pluralize",
+    "print_diff",
+    "print_error",
+    "print_json",
+    "print_status",
+    "progress",
+    "record",
+]
 
 _STYLES: Final = {"+++": "bold", "---": "bold", "@": "cyan", "+": "green", "-": "red"}
 
@@ -106,8 +115,18 @@ def figures(stats: Stats) -> str:
     )
 
 
-def say(message: str) -> None:
-    """One line for the person at the terminal, on stderr."""
+def pluralize(n: int, noun: str) -> str:
+    """Return `1 file`, `2 files`, `1,000 files`."""
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
+
+
+def print_error(message: str) -> None:
+    """Print on stderr, in one line, what failed."""
+    print_status(f"error: {' '.join(message.split())}")
+
+
+def print_status(message: str) -> None:
+    """Print one line for the person at the terminal, on stderr."""
     sys.stderr.write(f"redraft: {message}\n")
     sys.stderr.flush()
 

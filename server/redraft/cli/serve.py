@@ -14,7 +14,7 @@ from dataclasses import fields
 from typing import BinaryIO, Final, cast
 
 from redraft.cli import options
-from redraft.cli.output import say
+from redraft.cli.output import print_status
 from redraft.config.settings import Settings
 from redraft.errors import InputError
 from redraft.lsp.model_worker import LanguageModel
@@ -101,6 +101,6 @@ def _client(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.create_server((host, port), family=family) as listener:
         address = listener.getsockname()
-        say(f"serving on {address[0]}:{address[1]}")
+        print_status(f"serving on {address[0]}:{address[1]}")
         connection, _ = listener.accept()
     return connection

@@ -53,7 +53,7 @@ def handler(args: argparse.Namespace) -> int:
     if isinstance(outcome, Refused):
         if not seen:
             raise RedraftError(outcome.message)
-        output.say(f"no edit would come of this: {outcome.message}")
+        output.print_status(f"no edit would come of this: {outcome.message}")
     if args.html:
         edit.write_page(args.html, seen[-1], job.request)
         print(trace_view.totals(seen[-1]))

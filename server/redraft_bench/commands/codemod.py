@@ -54,7 +54,9 @@ def _run(args: argparse.Namespace) -> int:
         chosen = best_jobs(costs) if costs else 1
         for one in throughput.measure(model, asked, counts, decoding, n_repeats=args.repeat):
             runs.append(one)
-            output.say(f"{one.jobs} at once: {one.wall_s:.1f} s, {one.prefill_s:.1f} s of prefill")
+            output.print_status(
+                f"{one.jobs} at once: {one.wall_s:.1f} s, {one.prefill_s:.1f} s of prefill"
+            )
     found = throughput.summary(runs)
     columns = (
         *("tokens_per_s", "wall_s", "prefill_s", "speedup", "least_speedup", "decode_speedup"),

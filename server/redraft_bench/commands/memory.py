@@ -48,7 +48,7 @@ def _run(args: argparse.Namespace) -> int:
         path, names, prompts, n_answer=args.answer, n_threads=chosen.threads
     ):
         held += done
-        output.say(f"{done[0].strategy}: {done[-1].unique / 1e6:,.0f} MB at the end")
+        output.print_status(f"{done[0].strategy}: {done[-1].unique / 1e6:,.0f} MB at the end")
     drafting = drafter.bytes_per_10k(HISTORY, HISTORY // 10)
     rows = [
         (

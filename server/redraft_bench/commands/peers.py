@@ -66,7 +66,7 @@ def _run(args: argparse.Namespace) -> int:
     todo = (tasks.load(args.tasks) if args.tasks else tasks.built_in())[: args.limit]
     chosen = programs.choose(args.peers, has_draft=bool(args.draft_model))
     for name, reason in chosen.left_out.items():
-        output.say(f"{name} is left out: {reason}")
+        output.print_status(f"{name} is left out: {reason}")
     if not chosen.peers:
         raise InputError("none of the peers can be run here: install one of them, as said above")
     with common.loaded(args) as (model, conditions):
@@ -79,7 +79,9 @@ def _run(args: argparse.Namespace) -> int:
         }
         found = results.load(args.json, given) if args.json else results.PeerResults()
         if found.done:
-            output.say(f"{args.json} holds {len(found.done)} tasks: they are not run again")
+            output.print_status(
+                f"{args.json} holds {len(found.done)} tasks: they are not run again"
+            )
         every = compare.jobs(model, todo, args.scope)
         record = {"conditions": conditions, **given, "left_out": dict(chosen.left_out)}
         with _opened(args, chosen, model, compare.needed_context(every)) as families:
@@ -97,7 +99,9 @@ def _run(args: argparse.Namespace) -> int:
                 record["versions"] = {name: one.version for name, one in families.items()}
                 common.write(args.json, record | found.as_json())
                 if time.monotonic() > ends_at:
-                    output.say("the time is up: run the same command again for the other tasks")
+                    output.print_status(
+                        "the time is up: run the same command again for the other tasks"
+                    )
                     break
     # Once more, since what the peers took is known as theirs only when they have ended.
     common.write(args.json, record | found.as_json())
@@ -140,9 +144,9 @@ def _keep(found: "PeerResults", done: "list[PeerRecord | Failed]") -> None:
             found.records.append(one)
         else:
             found.failures.append(one)
-            output.say(f"{one.id}: {one.peer} failed: {one.reason}")
+            output.print_status(f"{one.id}: {one.peer} failed: {one.reason}")
     speeds = [f"{r.peer} {r.tokens_per_s:.1f}" for r in done if isinstance(r, PeerRecord)]
-    output.say(f"{done[0].id}, tokens/s: {', '.join(speeds)}")
+    output.print_status(f"{done[0].id}, tokens/s: {', '.join(speeds)}")
 
 
 def _tell(found: "PeerResults") -> None:
@@ -158,4 +162,4 @@ def _tell(found: "PeerResults") -> None:
             print(f"\n{name} is timed {FAMILIES[name].clock}.", end="")
     print()
     for one in found.failures:
-        output.say(f"{one.id}: {one.peer or 'not asked'}: {one.reason}")
+        output.print_status(f"{one.id}: {one.peer or 'not asked'}: {one.reason}")

@@ -59,10 +59,10 @@ def _run(args: argparse.Namespace) -> int:
         for one in quality.measure(model, problems, prompts, sandbox, done=done):
             if isinstance(one, quality.LeftOut):
                 left_out.append(one)
-                output.say(f"{one.id} is left out: {one.why}")
+                output.print_status(f"{one.id} is left out: {one.why}")
             else:
                 results.append(one)
-                output.say(f"{one.id}, {one.prompt}: {one.ending} {one.detail}".rstrip())
+                output.print_status(f"{one.id}, {one.prompt}: {one.ending} {one.detail}".rstrip())
             # Written after each problem, so that --resume can go on from there.
             common.write(args.json, _record(args, known, sandbox.isolation, results, left_out))
     if not results:

@@ -39,7 +39,7 @@ def _run(args: argparse.Namespace) -> int:
         ):
             runs += done
             times = ", ".join(f"{one.strategy} {one.decode_s:.1f} s" for one in done)
-            output.say(f"{done[0].workload}: {times}")
+            output.print_status(f"{done[0].workload}: {times}")
     found = workloads.summary(runs)
     columns = (
         *("tokens_per_s", "speedup", "least_speedup", "most_speedup", "tokens_per_pass"),

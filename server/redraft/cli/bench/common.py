@@ -134,7 +134,7 @@ def begin(
     words = map(_without_folder, args.command_line)
     known = conditions(model, cpu=describe_cpu(), n_threads=n_threads)
     if said := warning(known):
-        output.say(f"note: {said}")
+        output.print_status(f"note: {said}")
     return {"bench": args.bench, "command": shlex.join(words), **known}
 
 

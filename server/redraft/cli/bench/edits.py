@@ -71,10 +71,10 @@ def _run(args: argparse.Namespace) -> int:
         ):
             if isinstance(done, edits.SkippedTask):
                 skipped.append(done)
-                output.say(f"{done.id} is left out: {done.reason}")
+                output.print_status(f"{done.id} is left out: {done.reason}")
                 continue
             results += done
-            output.say(
+            output.print_status(
                 f"{done[0].id}: " + ", ".join(f"{r.strategy} {r.decode_s:.1f} s" for r in done)
             )
             # Written after each task, so that a run that is interrupted is not lost.

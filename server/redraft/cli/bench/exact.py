@@ -44,9 +44,9 @@ def _run(args: argparse.Namespace) -> int:
         for tallies in exact.compare(model, names, exactness=args.exactness, n_tokens=args.tokens):
             n_tokens = max(tally.tokens for tally in tallies.values())
             n_parted = sum(len(tally.differences) for tally in tallies.values())
-            output.say(f"{n_tokens} tokens, {n_parted} differences")
+            output.print_status(f"{n_tokens} tokens, {n_parted} differences")
     if n_tokens < args.tokens:
-        output.say(f"note: the built-in prompts were used up after {n_tokens} tokens")
+        output.print_status(f"note: the built-in prompts were used up after {n_tokens} tokens")
     rows = [
         (name, str(one.tokens), str(len(one.differences)), f"{one.per_1000_tokens:.2f}")
         for name, one in tallies.items()
@@ -54,7 +54,7 @@ def _run(args: argparse.Namespace) -> int:
     print(table.markdown(("strategy", "tokens", "differences", "per 1,000 tokens"), rows), end="")
     for name, one in tallies.items():
         for parted in one.differences:
-            output.say(f"{name} parts after {parted.token} tokens of {parted.case}")
+            output.print_status(f"{name} parts after {parted.token} tokens of {parted.case}")
     record = {name: asdict(one) for name, one in tallies.items()}
     common.write(
         args.json, {"conditions": known, "exactness": args.exactness, "strategies": record}

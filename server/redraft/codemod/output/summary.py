@@ -9,7 +9,7 @@ from redraft.codemod.results import FileResult, Summary, TargetResult, kind_of
 from redraft.records import Refused
 from redraft.text.diff import unified_diff
 
-__all__ = ["n_of", "problems", "record", "rows"]
+__all__ = ["problems", "record", "rows"]
 
 
 def record(result: FileResult) -> dict[str, Any]:
@@ -40,11 +40,6 @@ def _target(one: TargetResult) -> dict[str, Any]:
         "cached": one.cached,
         "stats": asdict(one.ending.stats),
     }
-
-
-def n_of(n: int, what: str) -> str:
-    """`1 file`, `2 files`."""
-    return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
 
 
 def problems(result: FileResult) -> Iterator[str]:
