@@ -8,7 +8,6 @@ change that makes no sense is taken in the nearest sense, for a notification can
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Final
 from urllib.parse import unquote, urlsplit
 from weakref import WeakSet
 
@@ -18,20 +17,10 @@ from pygls import uris
 from redraft.lsp import rebase
 from redraft.lsp.positions import span_of
 from redraft.records import Replacement, Span
-from redraft.syntax import LANGUAGES, language_of
+from redraft.syntax import language_of
 from redraft.text.lines import LineIndex, Unit
 
 __all__ = ["Documents", "OpenDocument", "Snapshot", "path_of"]
-
-# What editors call a language where redraft has another name for it.
-_EDITOR_NAMES: Final = {
-    "typescriptreact": "tsx",
-    "javascriptreact": "javascript",
-    "shellscript": "bash",
-    "sh": "bash",
-    "cs": "csharp",
-    "c++": "cpp",
-}
 
 
 @dataclass(kw_only=True, eq=False)  # without slots: Python 3.10 cannot refer weakly to those
@@ -65,10 +54,7 @@ class OpenDocument:
     @property
     def language(self) -> str | None:
         """The name `redraft.syntax` has for the document's language, if it has one."""
-        name = _EDITOR_NAMES.get(self._language_id, self._language_id)
-        if name in LANGUAGES:
-            return name
-        return language_of(path_of(self.uri).name, self.text)
+        return language_of(path_of(self.uri).name, self.text, self._language_id)
 
     def snapshot(self) -> Snapshot:
         """What an edit is computed on; it keeps account of later changes while it is held."""

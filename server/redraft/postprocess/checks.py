@@ -3,7 +3,6 @@
 Each guard is one function from the request and the new text of its target to an objection, or None.
 """
 
-import warnings
 from collections.abc import Callable
 
 from redraft import syntax
@@ -11,7 +10,7 @@ from redraft.postprocess.intent import asks_to_remove
 from redraft.records import EditRequest, Reason
 from redraft.text.lines import to_lf
 
-__all__ = ["first_violation", "is_python"]
+__all__ = ["first_violation"]
 
 # Fewer lines are rewritten from scratch too often to say that something got lost.
 _MIN_LINES = 6
@@ -45,24 +44,14 @@ def _breaks_parse(request: EditRequest, new: str) -> str | None:
     before = syntax.parse_errors(text, request.language)
     is_worse = syntax.parse_errors(edited, request.language) > before
     # tree-sitter takes much that Python does not, such as a keyword where a name belongs.
-    is_worse |= request.language == "python" and is_python(text) and not is_python(edited)
+    compiles = syntax.compiles
+    is_worse |= compiles(text, request.language) and not compiles(edited, request.language)
     if not is_worse:
         return None
     return (
         f"the edited file would no longer parse as {request.language}; try again with a clearer "
         "instruction, or edit a smaller part"
     )
-
-
-def is_python(code: str) -> bool:
-    """Whether the Python that runs this would compile `code`. Nothing of it is run."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            compile(code, "code", "exec", dont_inherit=True)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            return False  # ValueError: null characters; the last two: nested too deep
-    return True
 
 
 def _n_filled(text: str) -> int:

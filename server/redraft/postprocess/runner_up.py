@@ -13,7 +13,6 @@ from redraft.records import Completion, Pass, RunnerUp
 
 __all__ = ["NO_PREFIX", "ReplyPrefix", "branch_at_runner_up"]
 
-_REMARKS: Final = ("#", "//", "/*", '"""', "'''")
 _CLOSE: Final = 3.0  # logits: the other token was a twentieth as likely
 
 
@@ -56,13 +55,14 @@ def branch_at_runner_up(
     found = text.find(own.strip())
     stop = found + len(own.strip()) if found >= 0 else len(text)
     spans = syntax.prose(text, language) if language else ()
+    comment_openers = syntax.comment_openers(language)
     places = [
         place
         for place in _places(completion.passes)
         if 0 < place.start < stop
         and place.behind < _CLOSE
         and place.other.strip() != place.token.strip()
-        and not place.other.strip().startswith(_REMARKS)
+        and not place.other.strip().startswith(comment_openers)
         and not any(
             span.start < place.start + len(place.token) and place.start < span.stop
             for span in spans

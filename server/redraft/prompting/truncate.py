@@ -16,7 +16,6 @@ from redraft.text.lines import split_lines, to_lf
 
 __all__ = ["TruncatedFile", "truncate"]
 
-_HASH = {"python", "ruby", "bash"}
 _SHRINK = 0.85  # the next guess, when a text that should have fitted by its length did not
 
 
@@ -108,20 +107,12 @@ def _without(request: EditRequest, cuts: Iterable[Span]) -> str:
     end = 0
     for cut in cuts:
         removed = to_lf(cut.of(request.text))
-        comment = _comment(request.language, f"... ({_n_lines(removed):,} lines omitted)")
+        comment = syntax.comment(request.language, f"... ({_n_lines(removed):,} lines omitted)")
         newline = "\n" if removed.endswith("\n") else ""
         parts += (to_lf(request.text[end : cut.start]), comment, newline)
         end = cut.stop
     parts.append(to_lf(request.text[end:]))
     return "".join(parts)
-
-
-def _comment(language: str | None, words: str) -> str:
-    if language is None:
-        return words
-    if language == "lua":
-        return f"-- {words}"
-    return f"# {words}" if language in _HASH else f"// {words}"
 
 
 def _distance(span: Span, target: Span) -> int:

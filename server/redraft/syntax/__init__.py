@@ -6,7 +6,14 @@ speaks of code points; that the parser counts UTF-8 bytes stays inside `redraft.
 Knows nothing of files, prompts or models. `languages` holds the facts of each language.
 """
 
-from redraft.syntax.languages import LANGUAGES, language_of
+from redraft.syntax.languages import (
+    LANGUAGES,
+    Language,
+    comment,
+    comment_openers,
+    compiles,
+    language_of,
+)
 from redraft.syntax.targets import (
     Target,
     bodies,
@@ -20,9 +27,13 @@ from redraft.syntax.targets import (
 
 __all__ = [
     "LANGUAGES",
+    "Language",
     "Target",
     "bodies",
     "captured",
+    "comment",
+    "comment_openers",
+    "compiles",
     "language_of",
     "parse_errors",
     "prose",

@@ -1,54 +1,121 @@
-"""The languages redraft can parse: how each is recognised, and its grammar and queries.
+"""The languages redraft can parse: every fact about each, in one table.
 
-Facts only, as tables; what is done with a tree is in `redraft.syntax.source`. The queries in
-`queries/*.scm` name every function and class of a language. In them `@name` is the name (several
-are joined by spaces), `@owner` the type a name belongs to when it stands outside it, `@scope` what
-qualifies the names inside where that differs from the name, `@body` a body that may be left out of
-a prompt, and any other capture the definition itself: its name is the target's kind.
+Whoever needs to know something of a language (how it is recognised, how it writes a comment, what
+an import looks like) asks this table; what is done with a tree is in `redraft.syntax.source`.
+
+To add a language, add an entry to `LANGUAGES`, a query file, the grammar's wheel to pyproject.toml,
+and a sample with its expectations to fixtures/languages. The queries in `queries/*.scm` name every
+function and class. In them `@name` is the name (several are joined by spaces), `@owner` the type a
+name belongs to when it stands outside it, `@scope` what qualifies the names inside where that
+differs from the name, `@body` a body that may be left out of a prompt, `@_...` a helper of a
+predicate, and any other capture the definition itself: its name is the target's kind.
 """
 
+import ctypes
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module, resources
 from pathlib import PurePath
 
-from tree_sitter import Language, Query
+import tree_sitter
 
 from redraft.errors import InputError
 
-__all__ = ["LANGUAGES", "Grammar", "grammar", "language_of"]
-
-LANGUAGES: Mapping[str, "_Facts"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Grammar:
-    """A loaded grammar."""
-
-    language: Language
-    definitions: Query
-    problems: Query
-    wrappers: frozenset[str]
-    unnamed: frozenset[str]
+__all__ = [
+    "LANGUAGES",
+    "Grammar",
+    "Language",
+    "comment",
+    "comment_openers",
+    "compiles",
+    "grammar",
+    "language_of",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Facts:
-    """Where a grammar lies and what its tree looks like.
+class Language:
+    """What is known of one language. Lists of names are words separated by spaces.
 
-    `wrappers` are the nodes that belong to the one definition in them (`export`, `template`).
-    `unnamed` are the parts of a dotted name that nobody would type.
+    Recognition:
+      `suffixes`, `file_names`, `interpreters` (of a `#!` line, without version), `editor_ids` (the
+      language server protocol's names that differ from ours), `contested` (suffixes of another
+      language that are this one's where the text matches the pattern).
+    Comments:
+      `line_comment`, `block_comment` (opening, closing), `remarks` (what else opens a comment or
+      docstring).
+    Grammar:
+      `module` and `function` load it; `queries` are the files in `queries/` that name definitions.
+      `wrappers` are nodes that belong to the one definition in them (`export`, `template`),
+      `attached` what belongs to the definition below it besides comments and decorators,
+      `unnamed` the parts of a dotted name that nobody would type.
+    Structure, as node types of the grammar:
+      `imports` are import statements, as are nodes of the types in `import_patterns` whose text
+      begins as the pattern says; `import_parents` may hold some, besides the file itself.
+      `statements` are taken for statements besides those that the generic rule in
+      `redraft.syntax.source` finds, `not_statements` are not in spite of it, and all named children
+      of `blocks` are.
+      `verbatim` nodes (strings, templates) hold white space that is content, not indentation: from
+      their second line on. `verbatim_lines` (heredocs, recipes) do so from their first, as does a
+      line that `directive` matches (`#ifdef`).
+    Check:
+      `compiles` tells whether the language's own compiler takes a text, where one is at hand.
     """
 
     module: str
     function: str = "language"
-    queries: tuple[str, ...]
-    suffixes: str
+    queries: str = ""
+    suffixes: str = ""
+    file_names: str = ""
+    interpreters: str = ""
+    editor_ids: str = ""
+    contested: Mapping[str, str] = field(default_factory=dict)
+    line_comment: str = ""
+    block_comment: tuple[str, str] | None = None
+    remarks: str = ""
     wrappers: str = ""
+    attached: str = ""
     unnamed: str = ""
+    imports: str = ""
+    import_patterns: Mapping[str, str] = field(default_factory=dict)
+    import_parents: str = ""
+    statements: str = ""
+    not_statements: str = ""
+    blocks: str = ""
+    verbatim: str = ""
+    verbatim_lines: str = ""
+    directive: str = ""
+    compiles: Callable[[str], bool] | None = None
 
+    def comment(self, words: str) -> str:
+        """Return `words` as a comment; unmarked where the language has no comments."""
+        if self.line_comment:
+            return f"{self.line_comment} {words}"
+        if self.block_comment:
+            return f"{self.block_comment[0]} {words} {self.block_comment[1]}"
+        return words
+
+    def comment_openers(self) -> tuple[str, ...]:
+        """Return what a comment or docstring may begin with."""
+        block = self.block_comment[:1] if self.block_comment else ()
+        return tuple(filter(None, (self.line_comment, *block, *self.remarks.split())))
+
+
+def _compiles_as_python(text: str) -> bool:
+    """Return True where the Python that runs this would compile `text`. Nothing of it is run."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            compile(text, "code", "exec", dont_inherit=True)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return False  # ValueError: null characters; the last two: nested too deep
+    return True
+
+
+_SLASHES = ("/*", "*/")
 
 _ECMASCRIPT_WRAPPERS = (
     "variable_declarator lexical_declaration variable_declaration export_statement "
@@ -57,139 +124,336 @@ _ECMASCRIPT_WRAPPERS = (
 
 _ECMASCRIPT_UNNAMED = "module exports prototype this"
 
-LANGUAGES = {
-    "python": _Facts(
+_REQUIRE = r"(?:const|let|var)\s[^=]*=\s*require\s*\("
+
+_ECMASCRIPT_IMPORTS = "import_statement import_alias"
+
+_ECMASCRIPT_IMPORT_PATTERNS = {
+    "lexical_declaration": _REQUIRE,
+    "variable_declaration": _REQUIRE,
+    "expression_statement": r"require\s*\(",
+}
+
+_ECMASCRIPT_STATEMENTS = "switch_case switch_default"
+
+_ECMASCRIPT_NOT_STATEMENTS = "import_clause export_clause"
+
+_TYPESCRIPT_STATEMENTS = (
+    f"{_ECMASCRIPT_STATEMENTS} property_signature method_signature abstract_method_signature "
+    "function_signature enum_assignment"
+)
+
+_TYPESCRIPT_NOT_STATEMENTS = (
+    f"{_ECMASCRIPT_NOT_STATEMENTS} extends_clause extends_type_clause implements_clause "
+    "import_require_clause mapped_type_clause"
+)
+
+_C_STATEMENTS = (
+    "preproc_call preproc_def preproc_function_def preproc_include preproc_if preproc_ifdef "
+    "preproc_elif preproc_elifdef preproc_else enumerator"
+)
+
+_C_DIRECTIVE = r"[ \t]*#"
+
+LANGUAGES: Mapping[str, Language] = {
+    "python": Language(
         module="tree_sitter_python",
-        queries=("python",),
+        queries="python",
         suffixes=".py .pyi .pyw",
+        file_names="SConstruct SConscript wscript",
+        interpreters="python pypy",
+        line_comment="#",
+        remarks="\"\"\" '''",
         wrappers="decorated_definition",
+        imports="import_statement import_from_statement future_import_statement",
+        not_statements="with_item with_clause for_in_clause if_clause",
+        verbatim="string",
+        compiles=_compiles_as_python,
     ),
-    "javascript": _Facts(
+    "javascript": Language(
         module="tree_sitter_javascript",
-        queries=("ecmascript", "javascript"),
+        queries="ecmascript javascript",
         suffixes=".js .mjs .cjs .jsx",
+        interpreters="node",
+        editor_ids="javascriptreact",
+        line_comment="//",
+        block_comment=_SLASHES,
         wrappers=_ECMASCRIPT_WRAPPERS,
         unnamed=_ECMASCRIPT_UNNAMED,
+        imports=_ECMASCRIPT_IMPORTS,
+        import_patterns=_ECMASCRIPT_IMPORT_PATTERNS,
+        statements=_ECMASCRIPT_STATEMENTS,
+        not_statements=_ECMASCRIPT_NOT_STATEMENTS,
+        verbatim="template_string string",
     ),
-    "typescript": _Facts(
+    "typescript": Language(
         module="tree_sitter_typescript",
         function="language_typescript",
-        queries=("ecmascript", "typescript"),
+        queries="ecmascript typescript",
         suffixes=".ts .mts .cts",
+        interpreters="deno bun ts-node",
+        line_comment="//",
+        block_comment=_SLASHES,
         wrappers=_ECMASCRIPT_WRAPPERS,
         unnamed=_ECMASCRIPT_UNNAMED,
+        imports=_ECMASCRIPT_IMPORTS,
+        import_patterns=_ECMASCRIPT_IMPORT_PATTERNS,
+        statements=_TYPESCRIPT_STATEMENTS,
+        not_statements=_TYPESCRIPT_NOT_STATEMENTS,
+        verbatim="template_string string",
     ),
-    "tsx": _Facts(
+    "tsx": Language(
         module="tree_sitter_typescript",
         function="language_tsx",
-        queries=("ecmascript", "typescript"),
+        queries="ecmascript typescript",
         suffixes=".tsx",
+        editor_ids="typescriptreact",
+        line_comment="//",
+        block_comment=_SLASHES,
         wrappers=_ECMASCRIPT_WRAPPERS,
         unnamed=_ECMASCRIPT_UNNAMED,
+        imports=_ECMASCRIPT_IMPORTS,
+        import_patterns=_ECMASCRIPT_IMPORT_PATTERNS,
+        statements=_TYPESCRIPT_STATEMENTS,
+        not_statements=_TYPESCRIPT_NOT_STATEMENTS,
+        verbatim="template_string string",
     ),
-    "go": _Facts(
-        module="tree_sitter_go", queries=("go",), suffixes=".go", wrappers="type_declaration"
+    "go": Language(
+        module="tree_sitter_go",
+        queries="go",
+        suffixes=".go",
+        line_comment="//",
+        block_comment=_SLASHES,
+        wrappers="type_declaration",
+        imports="import_declaration",
+        statements="expression_case type_case default_case communication_case method_elem",
+        not_statements=(
+            "parameter_declaration variadic_parameter_declaration type_parameter_declaration "
+            "for_clause range_clause"
+        ),
+        verbatim="raw_string_literal",
     ),
-    "rust": _Facts(module="tree_sitter_rust", queries=("rust",), suffixes=".rs"),
-    "java": _Facts(module="tree_sitter_java", queries=("java",), suffixes=".java"),
-    "c": _Facts(
+    "rust": Language(
+        module="tree_sitter_rust",
+        queries="rust",
+        suffixes=".rs",
+        line_comment="//",
+        block_comment=_SLASHES,
+        imports="use_declaration extern_crate_declaration",
+        statements="match_arm enum_variant macro_invocation",
+        not_statements="where_clause use_as_clause",
+        blocks="block",
+        verbatim="string_literal raw_string_literal",
+    ),
+    "java": Language(
+        module="tree_sitter_java",
+        queries="java",
+        suffixes=".java",
+        line_comment="//",
+        block_comment=_SLASHES,
+        imports="import_declaration",
+        statements=(
+            "switch_block_statement_group switch_rule annotation marker_annotation enum_constant"
+        ),
+        verbatim="string_literal",
+    ),
+    "c": Language(
         module="tree_sitter_c",
-        queries=("c",),
+        queries="c",
         suffixes=".c .h",
+        line_comment="//",
+        block_comment=_SLASHES,
         wrappers="type_definition declaration field_declaration",
+        imports="preproc_include",
+        statements=_C_STATEMENTS,
+        not_statements="parameter_declaration bitfield_clause",
+        verbatim="string_literal",
+        directive=_C_DIRECTIVE,
     ),
-    "cpp": _Facts(
+    "cpp": Language(
         module="tree_sitter_cpp",
-        queries=("c", "cpp"),
-        suffixes=".cc .cpp .cxx .c++ .hh .hpp .hxx .h++ .ipp .tpp .inl",
+        queries="c cpp",
+        suffixes=".C .cc .cpp .cxx .c++ .hh .hpp .hxx .h++ .ipp .tpp .inl",
+        editor_ids="c++",
+        contested={".h": r"^\s*(?:class|namespace|template|using|public:|private:)\b"},
+        line_comment="//",
+        block_comment=_SLASHES,
         wrappers=(
             "type_definition declaration field_declaration template_declaration "
             "linkage_specification"
         ),
+        imports="preproc_include using_declaration",
+        statements=f"{_C_STATEMENTS} template_instantiation field_initializer",
+        not_statements=(
+            "parameter_declaration optional_parameter_declaration variadic_parameter_declaration "
+            "type_parameter_declaration optional_type_parameter_declaration "
+            "variadic_type_parameter_declaration template_template_parameter_declaration "
+            "bitfield_clause base_class_clause condition_clause requires_clause"
+        ),
+        verbatim="string_literal raw_string_literal",
+        directive=_C_DIRECTIVE,
     ),
-    "csharp": _Facts(module="tree_sitter_c_sharp", queries=("csharp",), suffixes=".cs .csx"),
-    "ruby": _Facts(
+    "csharp": Language(
+        module="tree_sitter_c_sharp",
+        queries="csharp",
+        suffixes=".cs .csx",
+        editor_ids="cs",
+        line_comment="//",
+        block_comment=_SLASHES,
+        imports="using_directive extern_alias_directive",
+        import_parents="namespace_declaration declaration_list file_scoped_namespace_declaration",
+        statements="attribute_list switch_section switch_expression_arm preproc_if preproc_else",
+        not_statements=(
+            "variable_declaration arrow_expression_clause interpolation_alignment_clause "
+            "interpolation_format_clause type_parameter_constraints_clause catch_declaration "
+            "positional_pattern_clause property_pattern_clause"
+        ),
+        verbatim="verbatim_string_literal raw_string_literal interpolated_string_expression",
+        directive=r"[ \t]*#(?:if|elif|else|endif|pragma|nullable)\b",
+    ),
+    "ruby": Language(
         module="tree_sitter_ruby",
-        queries=("ruby",),
+        queries="ruby",
         suffixes=".rb .rake .gemspec .ru",
+        file_names="Gemfile Rakefile Guardfile Vagrantfile Podfile Fastfile",
+        interpreters="ruby",
+        line_comment="#",
+        remarks="=begin",
         wrappers="argument_list call",  # private def name
+        import_patterns={"call": r"(?:require|require_relative|load|autoload)\b"},
+        statements="if unless while until for case when rescue ensure else elsif begin method "
+        "singleton_method class singleton_class module",
+        not_statements="in_clause",
+        blocks="program body_statement block_body then else ensure begin do",
+        verbatim="string heredoc_body",
     ),
-    "php": _Facts(
+    "php": Language(
         module="tree_sitter_php",
         function="language_php",
-        queries=("php",),
+        queries="php",
         suffixes=".php .phtml",
+        interpreters="php",
+        line_comment="//",
+        block_comment=_SLASHES,
+        remarks="#",
+        imports="namespace_use_declaration",
+        import_patterns={"expression_statement": r"(?:require|include)(?:_once)?\b"},
+        import_parents="namespace_definition compound_statement",
+        statements="attribute_list match_conditional_expression match_default_expression enum_case",
+        not_statements=(
+            "base_clause class_interface_clause namespace_use_clause use_as_clause "
+            "anonymous_function_use_clause use_instead_of_clause"
+        ),
+        verbatim="string encapsed_string heredoc nowdoc text",
     ),
-    "kotlin": _Facts(module="tree_sitter_kotlin", queries=("kotlin",), suffixes=".kt .kts"),
-    "lua": _Facts(
+    "kotlin": Language(
+        module="tree_sitter_kotlin",
+        queries="kotlin",
+        suffixes=".kt .kts",
+        line_comment="//",
+        block_comment=_SLASHES,
+        imports="import",
+        statements="when_entry catch_block finally_block annotation enum_entry getter setter "
+        "if_expression when_expression try_expression companion_object primary_constructor "
+        "secondary_constructor",
+        not_statements="variable_declaration multi_variable_declaration",
+        blocks="block source_file",
+        verbatim="multiline_string_literal",
+    ),
+    "lua": Language(
         module="tree_sitter_lua",
-        queries=("lua",),
+        queries="lua",
         suffixes=".lua .rockspec",
+        interpreters="lua luajit",
+        line_comment="--",
+        block_comment=("--[[", "]]"),
         wrappers="variable_declaration",
+        import_patterns={
+            "variable_declaration": r"local\s[^=]*=\s*require\b",
+            "assignment_statement": r"[^=]*=\s*require\b",
+            "function_call": r"require\b",
+        },
+        not_statements="for_generic_clause for_numeric_clause implicit_variable_declaration",
+        blocks="chunk block",
+        verbatim="string",
     ),
-    "bash": _Facts(module="tree_sitter_bash", queries=("bash",), suffixes=".sh .bash .bats"),
+    "bash": Language(
+        module="tree_sitter_bash",
+        queries="bash",
+        suffixes=".sh .bash .bats",
+        file_names="PKGBUILD .bashrc .bash_profile .bash_aliases .profile",
+        interpreters="sh bash dash ksh",
+        editor_ids="shellscript sh",
+        line_comment="#",
+        import_patterns={"command": r"(?:source|\.)\s"},
+        statements="command pipeline list variable_assignment declaration_command unset_command "
+        "test_command case_item subshell",
+        verbatim="string raw_string ansi_c_string",
+        verbatim_lines="heredoc_body heredoc_end",
+    ),
+    "swift": Language(
+        module="tree_sitter_swift",
+        queries="swift",
+        suffixes=".swift",
+        line_comment="//",
+        block_comment=_SLASHES,
+        imports="import_declaration",
+        statements="switch_entry catch_block attribute enum_entry assignment",
+        not_statements="throws_clause where_clause tuple_type_item capture_list_item",
+        blocks="statements source_file",
+        verbatim="multi_line_string_literal raw_string_literal",
+        directive=r"[ \t]*#(?:if|elseif|else|endif)\b",
+    ),
+    "sql": Language(
+        module="tree_sitter_sql",
+        queries="sql",
+        suffixes=".sql .ddl .dml .pgsql",
+        editor_ids="postgres mysql plsql",
+        line_comment="--",
+        block_comment=_SLASHES,
+        wrappers="statement",
+        attached="marginalia",  # a block comment
+        statements="marginalia cte",
+        not_statements="keyword_statement keyword_comment",
+        verbatim="literal",
+    ),
 }
 
-_BY_SUFFIX = {
-    suffix: name for name, facts in LANGUAGES.items() for suffix in facts.suffixes.split()
-}
 
-_BY_NAME = {
-    "SConstruct": "python",
-    "SConscript": "python",
-    "wscript": "python",
-    "Gemfile": "ruby",
-    "Rakefile": "ruby",
-    "Guardfile": "ruby",
-    "Vagrantfile": "ruby",
-    "Podfile": "ruby",
-    "Fastfile": "ruby",
-    "PKGBUILD": "bash",
-    ".bashrc": "bash",
-    ".bash_profile": "bash",
-    ".bash_aliases": "bash",
-    ".profile": "bash",
-}
-
-_BY_INTERPRETER = {
-    "python": "python",
-    "pypy": "python",
-    "node": "javascript",
-    "deno": "typescript",
-    "bun": "typescript",
-    "ts-node": "typescript",
-    "ruby": "ruby",
-    "php": "php",
-    "lua": "lua",
-    "luajit": "lua",
-    "sh": "bash",
-    "bash": "bash",
-    "dash": "bash",
-    "ksh": "bash",
-}
-
-_CPP_HEADER = re.compile(r"^\s*(?:class|namespace|template|using|public:|private:)\b", re.MULTILINE)
-
-_PROBLEMS = "(ERROR) @problem (MISSING) @problem"
+def _by_word(fact: Callable[[Language], str]) -> dict[str, str]:
+    return {word: name for name, language in LANGUAGES.items() for word in fact(language).split()}
 
 
-def language_of(path: str, text: str = "") -> str | None:
-    """The language of the file `path` that holds `text`, or None if it is none of ours.
+_BY_SUFFIX = _by_word(lambda language: language.suffixes)
 
-    Told by the suffix, else by a well-known name, else by a `#!` line.
+_BY_FILE_NAME = _by_word(lambda language: language.file_names)
+
+_BY_INTERPRETER = _by_word(lambda language: language.interpreters)
+
+_BY_EDITOR_ID = _by_word(lambda language: language.editor_ids)
+
+
+def language_of(path: str, text: str = "", editor_id: str = "") -> str | None:
+    """Return the language of the file `path` that holds `text`, or None if it is none of ours.
+
+    Told by what the editor calls it, else by the suffix, a well-known name or a `#!` line.
     """
+    by_editor = _BY_EDITOR_ID.get(editor_id, editor_id)
+    if by_editor in LANGUAGES:
+        return by_editor
     name = PurePath(path).name
     suffix = PurePath(path).suffix
-    if suffix == ".C":
-        return "cpp"
-    if suffix == ".h" and _CPP_HEADER.search(text):
-        return "cpp"
-    by_name = _BY_SUFFIX.get(suffix.lower()) or _BY_NAME.get(name)
-    return by_name or _BY_INTERPRETER.get(_interpreter(text))
+    for language, facts in LANGUAGES.items():
+        pattern = facts.contested.get(suffix.lower())
+        if pattern and re.search(pattern, text, re.MULTILINE):
+            return language
+    # ".C" is C++, ".c" is C: the exact suffix first.
+    by_suffix = _BY_SUFFIX.get(suffix) or _BY_SUFFIX.get(suffix.lower())
+    return by_suffix or _BY_FILE_NAME.get(name) or _BY_INTERPRETER.get(_interpreter(text))
 
 
 def _interpreter(text: str) -> str:
-    """The program a `#!` line names, without folder and version; "" if there is none."""
+    """Return the program a `#!` line names, without folder and version; "" if there is none."""
     if not text.startswith("#!"):
         return ""
     words = re.split(r"[\r\n]", text, maxsplit=1)[0][2:].split()
@@ -199,21 +463,67 @@ def _interpreter(text: str) -> str:
     return re.sub(r"[\d.]+$", "", programs[0]) if programs else ""
 
 
+def comment(language: str | None, words: str) -> str:
+    """Return `words` as a comment in `language`; unmarked where there is none or none is known."""
+    facts = LANGUAGES.get(language or "")
+    return facts.comment(words) if facts else words
+
+
+def comment_openers(language: str | None) -> tuple[str, ...]:
+    """Return what a comment or docstring may begin with; in any language where none is known."""
+    known = [LANGUAGES[language]] if language and language in LANGUAGES else LANGUAGES.values()
+    return tuple(dict.fromkeys(opener for facts in known for opener in facts.comment_openers()))
+
+
+def compiles(text: str, language: str) -> bool:
+    """Return False where the language's own compiler is at hand and refuses `text`."""
+    check = LANGUAGES[language].compiles if language in LANGUAGES else None
+    return check is None or check(text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grammar:
+    """A loaded grammar, with its queries compiled."""
+
+    facts: Language
+    language: tree_sitter.Language
+    definitions: tree_sitter.Query
+    problems: tree_sitter.Query
+    wrappers: frozenset[str]
+    attached: frozenset[str]
+    unnamed: frozenset[str]
+
+
 @cache
 def grammar(language: str) -> Grammar:
-    """The grammar of `language`, loaded at its first use. Raises InputError if it is not ours."""
+    """Return the grammar of `language`, loaded at its first use.
+
+    Raises InputError if it is not ours.
+    """
     facts = LANGUAGES.get(language)
     if facts is None:
         raise InputError(f"no grammar for {language!r}; use one of {', '.join(LANGUAGES)}")
-    loaded = Language(getattr(import_module(facts.module), facts.function)())
+    loaded = _load(getattr(import_module(facts.module), facts.function)())
     folder = resources.files("redraft.syntax") / "queries"
     definitions = "\n".join(
-        (folder / f"{name}.scm").read_text(encoding="utf-8") for name in facts.queries
+        (folder / f"{name}.scm").read_text(encoding="utf-8") for name in facts.queries.split()
     )
     return Grammar(
+        facts=facts,
         language=loaded,
-        definitions=Query(loaded, definitions),
-        problems=Query(loaded, _PROBLEMS),
+        definitions=tree_sitter.Query(loaded, definitions),
+        problems=tree_sitter.Query(loaded, "(ERROR) @problem (MISSING) @problem"),
         wrappers=frozenset(facts.wrappers.split()),
+        attached=frozenset(facts.attached.split()),
         unnamed=frozenset(facts.unnamed.split()),
     )
+
+
+def _load(pointer: object) -> tree_sitter.Language:
+    # Some wheels still give a bare address, which tree-sitter takes with a deprecation warning.
+    if isinstance(pointer, int):
+        new_capsule = ctypes.pythonapi.PyCapsule_New
+        new_capsule.restype = ctypes.py_object
+        new_capsule.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+        pointer = new_capsule(pointer, b"tree_sitter.Language", None)
+    return tree_sitter.Language(pointer)

@@ -15,13 +15,15 @@ from redraft.syntax.languages import Grammar, grammar
 
 __all__ = ["Definition", "SyntaxTree", "normal_name"]
 
-_ATTACHED = frozenset({"attribute_item", "block_comment", "comment", "decorator", "line_comment"})
+_ATTACHED = frozenset({"attribute_item", "decorator"})  # besides comments
 
 _CLASSES = frozenset({"class", "enum", "impl", "interface", "object", "struct", "trait"})
 
 _LONE_CR = re.compile(rb"\r(?!\n)")
 
 _TYPE_ARGUMENTS = re.compile(r"(?<=\w)(?<!operator)<[^<>]*>")
+
+_QUOTES = b"'\"` "
 
 _BRACKETS = ((b"{", b"}"), (b"(", b")"))
 
@@ -133,7 +135,9 @@ class SyntaxTree:
         for _, captures in sorted(matches, key=lambda match: match[0]):
             names = captures.pop("name")
             scope, body, owner = (captures.pop(key, []) for key in ("scope", "body", "owner"))
-            ((kind, (node,)),) = captures.items()
+            ((kind, (node,)),) = (
+                (key, nodes) for key, nodes in captures.items() if not key.startswith("_")
+            )
             if node.id in seen:
                 continue
             seen.add(node.id)
@@ -151,7 +155,8 @@ class SyntaxTree:
             )
 
     def _name(self, nodes: list[Node]) -> str:
-        texts = (self._data[n.start_byte : n.end_byte] for n in map(_innermost, nodes))
+        nodes = [_innermost(node) for node in nodes]
+        texts = (self._data[node.start_byte : node.end_byte].strip(_QUOTES) for node in nodes)
         return normal_name(b" ".join(texts).decode("utf-8", "replace"), self._grammar.unnamed)
 
     def _extent(self, node: Node) -> tuple[int, int]:
@@ -194,11 +199,15 @@ class SyntaxTree:
         if last < 0 or self._data.count(b"\n", last, start) > 1:
             return None
         node = self._root.descendant_for_byte_range(last, last + 1)
-        while node is not None and node.type not in _ATTACHED:
+        while node is not None and not self._is_attached(node):
             node = None if node.end_byte > start else node.parent
         if node is None or self._belongs_to_file(node):
             return None
         return node
+
+    def _is_attached(self, node: Node) -> bool:
+        kind = node.type
+        return kind.endswith("comment") or kind in _ATTACHED or kind in self._grammar.attached
 
     def _belongs_to_file(self, comment: Node) -> bool:
         is_shebang = comment.start_byte == 0 and self._data.startswith(b"#!")

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from typing import Final, Literal, TypeAlias
 
+from redraft import syntax
 from redraft.edit import ask, rewrite
-from redraft.postprocess.checks import is_python
 from redraft.records import (
     Completion,
     DecodeOptions,
@@ -122,7 +122,9 @@ def judge(problem: Problem, name: str, reply: ProblemReply, sandbox: Sandbox) ->
         prompt=name,
         ending=ending,
         detail=detail or reply.reason or "",
-        parse_broken=new is not None and is_python(before) and not is_python(new),
+        parse_broken=new is not None
+        and syntax.compiles(before, "python")
+        and not syntax.compiles(new, "python"),
         out_of_target=new is not None and _reaches_outside(problem.request, new),
         changed_lines=None if new is None else changed_lines(before, new),
         reference_lines=changed_lines(before, problem.reference),

@@ -1,6 +1,6 @@
 import pytest
 
-from redraft.postprocess.checks import first_violation, is_python
+from redraft.postprocess.checks import first_violation
 from redraft.records import EditRequest, Span
 
 BODY = "def f():\n" + "".join(f"    step({i})\n" for i in range(9))
@@ -45,11 +45,3 @@ def test_a_file_that_did_not_parse_may_stay_so():
 
 def test_without_a_grammar_nothing_is_parsed():
     assert first_violation(request("Tidy up", language=None), BODY + "(") is None
-
-
-@pytest.mark.parametrize(
-    ("code", "expected"),
-    [("x = 1", True), ("x = ", False), ("return 1", False), ("\0", False), ("'\\d'", True)],
-)
-def test_python_itself_says_what_is_python(code, expected):
-    assert is_python(code) is expected

@@ -192,35 +192,6 @@ def test_deep_long_and_odd_texts_end(text, language):
     parse_errors(text, language)
 
 
-@pytest.mark.parametrize(
-    ("path", "text", "language"),
-    [
-        ("a/b.py", "", "python"),
-        ("B.PY", "", "python"),
-        ("a.jsx", "", "javascript"),
-        ("a.d.ts", "", "typescript"),
-        ("a.tsx", "", "tsx"),
-        ("a.h", "int f(void);\n", "c"),
-        ("a.h", "namespace a {}\n", "cpp"),
-        ("a.C", "", "cpp"),
-        ("a.kts", "", "kotlin"),
-        ("Rakefile", "", "ruby"),
-        ("home/.bashrc", "", "bash"),
-        ("run", "#!/bin/sh\n", "bash"),
-        ("run", "#!/usr/bin/env -S FOO=1 python3.11 -u\r\n", "python"),
-        ("run", "#! /usr/bin/node", "javascript"),
-        ("run", "#!\n", None),
-        ("run", "#!/usr/bin/env\n", None),
-        ("run", "#!/usr/bin/perl\n", None),
-        ("notes.md", "# x\n", None),
-        ("Makefile", "", None),
-        ("", "", None),
-    ],
-)
-def test_the_language_of_a_file(path, text, language):
-    assert language_of(path, text) == language
-
-
 def test_an_unknown_language_names_the_known():
     with pytest.raises(InputError, match="no grammar for 'cobol'; use one of python, javascript"):
         targets("", "cobol")

@@ -1,0 +1,76 @@
+"""The table of languages: recognition, comments, and each one's own compiler."""
+
+import pytest
+
+from redraft.syntax import LANGUAGES, comment, comment_openers, compiles, language_of, parse_errors
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "language"),
+    [
+        ("a/b.py", "", "python"),
+        ("B.PY", "", "python"),
+        ("a.jsx", "", "javascript"),
+        ("a.d.ts", "", "typescript"),
+        ("a.tsx", "", "tsx"),
+        ("a.h", "int f(void);\n", "c"),
+        ("a.h", "namespace a {}\n", "cpp"),
+        ("a.C", "", "cpp"),
+        ("a.kts", "", "kotlin"),
+        ("Rakefile", "", "ruby"),
+        ("home/.bashrc", "", "bash"),
+        ("run", "#!/bin/sh\n", "bash"),
+        ("run", "#!/usr/bin/env -S FOO=1 python3.11 -u\r\n", "python"),
+        ("run", "#! /usr/bin/node", "javascript"),
+        ("run", "#!\n", None),
+        ("run", "#!/usr/bin/env\n", None),
+        ("run", "#!/usr/bin/perl\n", None),
+        ("notes.md", "# x\n", None),
+        ("Makefile", "", None),
+        ("", "", None),
+    ],
+)
+def test_the_language_of_a_file(path, text, language):
+    assert language_of(path, text) == language
+
+
+@pytest.mark.parametrize(
+    ("editor_id", "language"),
+    [("typescriptreact", "tsx"), ("shellscript", "bash"), ("cs", "csharp"), ("swift", "swift"),
+     ("plaintext", "python"), ("", "python")],
+)  # fmt: skip
+def test_what_the_editor_calls_a_language_comes_first(editor_id, language):
+    assert language_of("a.py", "", editor_id) == language
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_comment_parses_and_begins_as_one(language):
+    text = comment(language, "two words")
+    assert "two words" in text
+    assert text.startswith(comment_openers(language))
+    assert parse_errors("\n" + text + "\n", language) == 0
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [("sql", "-- x"), ("lua", "-- x"), ("bash", "# x"), ("swift", "// x"), (None, "x"),
+     ("cobol", "x")],
+)  # fmt: skip
+def test_comments_are_the_languages_own(language, text):
+    assert comment(language, "x") == text
+
+
+def test_an_unknown_language_may_open_a_comment_in_any_way():
+    assert {"#", "//", "--", '"""'} <= set(comment_openers(None))
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [("x = 1", True), ("x = ", False), ("return 1", False), ("\0", False), ("'\\d'", True)],
+)
+def test_python_itself_says_what_is_python(code, expected):
+    assert compiles(code, "python") is expected
+
+
+def test_a_language_without_a_compiler_takes_everything():
+    assert compiles("]][", "go")
