@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
-from huggingface_hub import HfFileMetadata, get_hf_file_metadata, hf_hub_download, hf_hub_url
+from huggingface_hub import get_hf_file_metadata, hf_hub_download, hf_hub_url
 from huggingface_hub.errors import (
     EntryNotFoundError,
     GatedRepoError,
@@ -55,7 +55,11 @@ class Hub:
             # Asked for first because it fails at once where hf_hub_download would retry for 20 s.
             url = hf_hub_url(model.repo, model.file, endpoint=self._endpoint)
             metadata = get_hf_file_metadata(url, endpoint=self._endpoint)
-            size, sha256 = _check_metadata(model, metadata)
+            size, sha256 = metadata.size, metadata.etag or ""
+            if size is None or not re.fullmatch(r"[0-9a-f]{64}", sha256):
+                raise SourceError(f"it states no size and sha256 for {model.file}")
+            if model.sha256 not in (None, sha256):
+                raise SourceError(f"its {model.file} has sha256 {sha256}, not {model.sha256}")
             need(max(0, size - folder_size(folder)))
             bar = _progress_bar(report, f"downloading {model.name} from {self.label}", size)
             path = hf_hub_download(
@@ -66,19 +70,6 @@ class Hub:
                 raise
             raise SourceError(_explain(error, model)) from error
         return DownloadedFile(path=Path(path), sha256=sha256)
-
-
-def _check_metadata(model: ModelFile, metadata: HfFileMetadata) -> tuple[int, str]:
-    """Return size and sha256 of the hub's file.
-
-    Raises SourceError where it states none, or not those the registry knows.
-    """
-    sha256, size = metadata.etag or "", metadata.size
-    if size is None or not re.fullmatch(r"[0-9a-f]{64}", sha256):
-        raise SourceError(f"it states no size and sha256 for {model.file}")
-    if model.sha256 not in (None, sha256):
-        raise SourceError(f"its {model.file} has sha256 {sha256}, not {model.sha256}")
-    return size, sha256
 
 
 def _explain(error: Exception, model: ModelFile) -> str:

@@ -25,6 +25,7 @@ __all__ = [
     "ModelFolders",
     "cache_sha256",
     "cached_sha256",
+    "check_gguf",
     "compute_sha256",
     "locate",
     "remove",
@@ -89,6 +90,14 @@ class ModelFolders:
         """Return the file beside the model that records the hub's hash as `sha256sum` prints it."""
         return self.models / f"{model.file}.sha256"
 
+    def recorded_sha256(self, model: ModelFile) -> str | None:
+        """Return the hash that was recorded when `model` was fetched, or None without one."""
+        try:
+            words = self.checksum_of(model).read_text(encoding="utf-8").split()
+        except (OSError, UnicodeDecodeError):
+            return None
+        return words[0] if words else None
+
 
 def resolve(
     name_or_path: str | None,
@@ -104,7 +113,7 @@ def resolve(
     if all(model.name != wanted for model in models):
         file = Path(wanted).expanduser()
         if file.suffix == ".gguf" or len(file.parts) > 1 or file.exists():
-            return _check_gguf(file)
+            return check_gguf(file)
     model = find_model(wanted, models)
     folders = folders or ModelFolders.of_user()
     if path := locate(model, folders):
@@ -175,7 +184,7 @@ def remove(model: ModelFile, folders: ModelFolders) -> Path:
 
 def _candidates(model: ModelFile, folders: ModelFolders) -> Iterator[tuple[Path, str | None]]:
     """Yield files that may be `model`, each with the sha256 it must have."""
-    sha256 = model.sha256 or _recorded_sha256(folders.checksum_of(model))
+    sha256 = model.sha256 or folders.recorded_sha256(model)
     yield folders.path_of(model), sha256
     if sha256:
         for path in folders.hub.glob(f"models--*/blobs/{sha256}"):
@@ -192,16 +201,7 @@ def _candidates(model: ModelFile, folders: ModelFolders) -> Iterator[tuple[Path,
                 yield path, path.resolve().name
 
 
-def _recorded_sha256(checksum_file: Path) -> str | None:
-    """Return the hash in a file as `sha256sum` writes it: the first of its words."""
-    try:
-        words = checksum_file.read_text(encoding="utf-8").split()
-    except (OSError, UnicodeDecodeError):
-        return None
-    return words[0] if words else None
-
-
-def _check_gguf(path: Path) -> Path:
+def check_gguf(path: Path) -> Path:
     """Return `path` if it is a file that begins as GGUF does.
 
     Raises ModelError where it is missing, unreadable, a directory, empty, or something else.

