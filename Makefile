@@ -6,7 +6,7 @@ PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test setup test-setup models lint format picture bench bench-quality bench-report build clean
+.PHONY: help demo test setup test-setup models lint format protocol picture bench bench-quality bench-report build clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -37,6 +37,9 @@ lint: setup ## check style, types and import layers
 format: setup ## format the code and fix what can be fixed
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
+
+protocol: setup ## generate what the plug-ins and docs/protocol.md say of the wire
+	$(BIN)/python editors/generate_protocol.py
 
 picture: setup ## draw docs/edit.svg, the picture in the README, from a run of the demo
 	$(BIN)/python docs/picture.py

@@ -5,7 +5,6 @@
 Neovim sends its screen as a user interface gets it (`:help ui-linegrid`): cells with the number of
 their highlight. The picture refers to nothing outside itself.
 """
-# ruff: noqa: INP001 - a script, in no package
 
 import html
 import itertools

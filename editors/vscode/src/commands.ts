@@ -16,7 +16,7 @@ import { short } from "./core/titles";
 import type { Edits } from "./edits";
 import { tell } from "./notify";
 import type { Prompt } from "./prompt";
-import { type EditParams, type PromptParams, type Scope, WARM } from "./protocol";
+import { type EditOptions, type EditParams, type PromptParams, type Scope, WARM } from "./protocol";
 import type { Server } from "./server";
 
 /** What the parts of a command have in common; `scope` undefined: the selection, else the function. */
@@ -156,10 +156,7 @@ export class Commands {
   }
 
   /** The document of an action, unless it changed since the action was offered. */
-  private async current({
-    uri,
-    version,
-  }: Omit<EditParams, "instruction">): Promise<TextDocument | undefined> {
+  private async current({ uri, version }: EditOptions): Promise<TextDocument | undefined> {
     const document = workspace.textDocuments.find((each) => each.uri.toString() === uri);
     if (document === undefined || (version ?? document.version) !== document.version) {
       await tell(notices.OUTDATED_ACTION);
@@ -186,7 +183,7 @@ function instructionIn(given: unknown): string | undefined {
   return typeof instruction === "string" && instruction.trim() !== "" ? instruction : undefined;
 }
 
-function placeOf({ range, position }: Omit<EditParams, "instruction">): Range | undefined {
+function placeOf({ range, position }: EditOptions): Range | undefined {
   if (range) {
     return rangeOf(range);
   }

@@ -19,10 +19,10 @@ import type { Previews } from "./previews";
 import {
   CANCEL_NOTIFICATION,
   EDIT,
-  type EditAnswer,
   type EditParams,
+  type EditResult,
+  ErrorCode,
   type Partial,
-  REQUEST_CANCELLED,
   type TextEdit,
 } from "./protocol";
 import { NotReady, type Server } from "./server";
@@ -99,7 +99,7 @@ export class Edits implements Disposable {
     this.changed.dispose();
   }
 
-  private async ended(ask: Ask, answer: EditAnswer, manner: Manner): Promise<void> {
+  private async ended(ask: Ask, answer: EditResult, manner: Manner): Promise<void> {
     for (const note of answer.notes) {
       void tell(notices.note(note));
     }
@@ -116,7 +116,7 @@ export class Edits implements Disposable {
     }
   }
 
-  private async computed(ask: Ask, manner: Manner): Promise<EditAnswer> {
+  private async computed(ask: Ask, manner: Manner): Promise<EditResult> {
     const id = `vscode-${++this.n}`;
     const options = {
       location: ProgressLocation.Notification,
@@ -131,7 +131,7 @@ export class Edits implements Disposable {
       try {
         // The document may change meanwhile; and nobody answers yet whoever cancels.
         await Promise.race([this.server.ready(), cancelled(token)]);
-        return await this.server.execute<EditAnswer>(EDIT, params(ask, id, manner), id);
+        return await this.server.execute<EditResult>(EDIT, params(ask, id, manner), id);
       } finally {
         watch.dispose();
       }
@@ -174,7 +174,7 @@ export class Edits implements Disposable {
 function cancelled(token: CancellationToken): Promise<never> {
   return new Promise((_, reject) => {
     token.onCancellationRequested(() => {
-      reject(Object.assign(new Error("cancelled"), { code: REQUEST_CANCELLED }));
+      reject(Object.assign(new Error("cancelled"), { code: ErrorCode.CANCELLED }));
     });
   });
 }

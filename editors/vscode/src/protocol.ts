@@ -1,29 +1,11 @@
 /**
- * The wire contract: what server/redraft/lsp/contract.py and docs/protocol.md say, in types.
+ * The wire contract: the names and shapes that client and server both know.
  *
- * Knows nothing of VS Code. Positions are those of the Language Server Protocol, in UTF-16 units.
+ * Generated from server/redraft/lsp/contract.py by `make protocol`: change it there. Knows nothing
+ * of VS Code.
  */
 
-// Commands of the server, for workspace/executeCommand. Each takes one object, or nothing.
-export const EDIT = "redraft.edit";
-export const CANCEL = "redraft.cancel";
-export const WARM = "redraft.warm";
-export const STATUS = "redraft.status";
-export const RELOAD = "redraft.reload";
-export const SHOW_TRACE = "redraft.showTrace";
-
-// A command of the client: ask for an instruction, then call redraft.edit with it.
-export const PROMPT = "redraft.prompt";
-
-export const CANCEL_NOTIFICATION = "redraft/cancel"; // to the server
-export const PARTIAL_NOTIFICATION = "redraft/partial"; // to the client, where `partial` was asked for
-export const STATUS_NOTIFICATION = "redraft/status"; // to the client, where it asked for these
-
-export const KIND = "refactor.rewrite.redraft"; // every action's kind is this and its name
-export const SECTION = "redraft"; // of workspace/configuration
-
-export type Scope = "function" | "selection" | "file";
-
+/** A place in a text of the Language Server Protocol; columns in UTF-16 units. */
 export interface Position {
   readonly line: number;
   readonly character: number;
@@ -39,119 +21,286 @@ export interface TextEdit {
   readonly newText: string;
 }
 
-/** `initializationOptions`. */
+/** Rewrite a part of a document. Takes `EditParams`, answers `EditAnswer`. */
+export const EDIT = "redraft.edit";
+
+/** Cancel edits. Takes `CancelParams`, answers `Cancelled`. */
+export const CANCEL = "redraft.cancel";
+
+/**
+ * Load the model and prefill a document in the background. Takes `WarmParams`, answers `Status` at
+ * once.
+ */
+export const WARM = "redraft.warm";
+
+/** Tell what the server does and holds. Answers `Status`. */
+export const STATUS = "redraft.status";
+
+/** Free the model and read the settings again; the next edit loads the model. Answers `Status`. */
+export const RELOAD = "redraft.reload";
+
+/** Tell how the last edits ended and how the last reply was decoded. Answers `Trace`. */
+export const SHOW_TRACE = "redraft.showTrace";
+
+/**
+ * A command of the client: ask the user for an instruction, then call `redraft.edit` with it. Takes
+ * `PromptParams`. Offered only to clients that name it in `clientCommands`.
+ */
+export const PROMPT = "redraft.prompt";
+
+/** To the server: as `redraft.cancel`. Carries `CancelParams`. */
+export const CANCEL_NOTIFICATION = "redraft/cancel";
+
+/**
+ * To the client, for edits with `partial`: what the model has written so far. Carries `Partial`.
+ */
+export const PARTIAL_NOTIFICATION = "redraft/partial";
+
+/**
+ * To the client, where it set `statusNotifications`: after `initialized`, then whenever the model's
+ * state changes or an edit begins or ends. Carries `Status`.
+ */
+export const STATUS_NOTIFICATION = "redraft/status";
+
+/** The code action kind; an action's own kind is this, a dot and the action's name. */
+export const KIND = "refactor.rewrite.redraft";
+
+/** The section of `workspace/configuration`. */
+export const SECTION = "redraft";
+
+export const ErrorCode = {
+  /** Cancelled: by the client, by a newer edit of the same document, or because it was closed. */
+  CANCELLED: -32800,
+  /**
+   * Stale: `version` is not the document's, or the target was changed while the edit was computed;
+   * `data.reason` is `stale`.
+   */
+  STALE: -32801,
+  /**
+   * Could not be done; the message says why and what to do. Where the model was asked,
+   * `data.reason` is a `Reason`.
+   */
+  FAILED: -32803,
+} as const;
+
+export type Phase = "waiting" | "prefill" | "decode";
+
+export type Ending = "applied" | "preview" | "unchanged" | "failed" | "cancelled";
+
+export type ModelState = "unloaded" | "loading" | "loaded";
+
+/** Why the model was asked and yet there is no edit: `data.reason` of `ErrorCode.FAILED`. */
+export type Reason =
+  "token_limit" | "elision" | "parse_broken" | "deletion" | "no_code" | "context" | "timeout";
+
+/** The answer of `redraft.edit` when it has ended. */
+export type EditResult = EditDone | EditPreview;
+
+/** The answer of `redraft.edit`. */
+export type EditAnswer = EditResult | EditStarted;
+
+export type Scope = "function" | "selection" | "file";
+
+/** What a client may say of itself. */
 export interface InitializationOptions {
+  /** Settings of clients that cannot be asked; the same keys as the section `redraft`. */
   readonly settings?: Readonly<Record<string, unknown>>;
-  readonly clientCommands: readonly string[];
-  readonly trusted: boolean;
-  readonly statusNotifications: boolean;
+  /** Commands the client has; `redraft.prompt` is the one the server knows. */
+  readonly clientCommands?: readonly string[];
+  /** `false`: settings and actions in files of the project are ignored. */
+  readonly trusted?: boolean;
+  /** `true`: send `redraft/status`. */
+  readonly statusNotifications?: boolean;
 }
 
-/** The argument of `redraft.edit`. */
-export interface EditParams {
+/** Where to edit and how to answer, whatever the instruction is. */
+export interface EditOptions {
+  /** An open document. */
   readonly uri: string;
-  readonly instruction: string;
+  /** The version the positions are of; another than the current one is stale. */
   readonly version?: number | null;
+  /** The selection. */
   readonly range?: Range | null;
+  /** The cursor, where there is no `range`. */
   readonly position?: Position | null;
+  /**
+   * What may change: the function around the range's start (the range's lines, where it is in
+   * none), exactly the range, or everything. Default: a selection if there is one, else the
+   * function.
+   */
   readonly scope?: Scope | null;
+  /** Return the edit instead of applying it. */
   readonly preview?: boolean | null;
+  /** Send `redraft/partial` while the model writes. */
   readonly partial?: boolean | null;
+  /**
+   * Default true: answer when the edit has ended. `false`: answer at once with `EditStarted` and
+   * show a message when it has ended; code actions do this.
+   */
   readonly wait?: boolean | null;
+  /** A name for `redraft/cancel`. */
   readonly id?: string | null;
+  /** The name in the undo list and beside the progress. */
   readonly title?: string | null;
 }
 
+/** The argument of `redraft.edit`. */
+export interface EditParams extends EditOptions {
+  /** What to change. */
+  readonly instruction: string;
+}
+
 /** The argument of `redraft.prompt`. */
-export interface PromptParams extends Omit<EditParams, "instruction"> {
+export interface PromptParams extends EditOptions {
+  /** What to ask the user. */
   readonly question: string;
 }
 
-/** Times in seconds. */
-export interface EditStats {
-  readonly promptTokens: number;
-  readonly reusedTokens: number;
-  readonly outputTokens: number;
-  readonly passes: number;
-  readonly drafted: number;
-  readonly accepted: number;
-  readonly prefillSeconds: number;
-  readonly decodeSeconds: number;
-  readonly tokensPerPass: number;
-  readonly tokensPerSecond: number;
+/** The edits that fit all that is given; without either key, all edits. */
+export interface CancelParams {
+  /** The edit of this name. */
+  readonly id?: string | null;
+  /** The edit of this document. */
+  readonly uri?: string | null;
 }
 
-interface Ended {
+/** The answer of `redraft.cancel`. */
+export interface Cancelled {
+  /** How many edits. */
+  readonly cancelled: number;
+}
+
+/** The argument of `redraft.warm`. */
+export interface WarmParams {
+  /** An open document; without, the model is loaded and nothing prefilled. */
+  readonly uri?: string | null;
+}
+
+/** What an edit cost. */
+export interface EditStats {
+  readonly promptTokens: number;
+  /** Prompt tokens that were prefilled already. */
+  readonly reusedTokens: number;
+  readonly outputTokens: number;
+  /** Runs of the model over a batch of tokens while decoding. */
+  readonly passes: number;
+  /** Tokens guessed ahead. */
+  readonly drafted: number;
+  /** Guessed tokens that the model confirmed. */
+  readonly accepted: number;
+  readonly tokensPerPass: number;
+  readonly tokensPerSecond: number;
+  readonly prefillSeconds: number;
+  readonly decodeSeconds: number;
+}
+
+/** The answer of `redraft.edit` with `wait` false. */
+export interface EditStarted {
+  /** The edit's name. */
   readonly id: string;
+  /** Its document. */
   readonly uri: string;
+  readonly outcome: "started";
+}
+
+/** What every edit that has ended is answered with. */
+export interface EndedEdit {
+  /** The edit's name. */
+  readonly id: string;
+  /** Its document. */
+  readonly uri: string;
+  /** Sentences for the user, such as what was left out of the prompt. */
   readonly notes: readonly string[];
   readonly stats: EditStats;
 }
 
-/** The answer to `redraft.edit` with `wait`. */
-export type EditAnswer =
-  | (Ended & { readonly outcome: "applied" | "unchanged" })
-  | (Ended & {
-      readonly outcome: "preview";
-      readonly edit: unknown; // a WorkspaceEdit with the same edits
-      readonly edits: readonly TextEdit[];
-      readonly version: number;
-    });
-
-// Codes of errors, beside JSON-RPC's own.
-export const REQUEST_CANCELLED = -32800;
-export const CONTENT_MODIFIED = -32801;
-export const REQUEST_FAILED = -32803;
-
-/** `data.reason` of an edit that could not be done although the model was asked. */
-export type Reason =
-  "token_limit" | "elision" | "parse_broken" | "deletion" | "no_code" | "context" | "timeout";
-
-/** The parameters of `redraft/cancel` and `redraft.cancel`; without either, all edits. */
-export interface CancelParams {
-  readonly id?: string;
-  readonly uri?: string;
+/** The answer of an edit that was applied or changed nothing. */
+export interface EditDone extends EndedEdit {
+  readonly outcome: "applied" | "unchanged";
 }
 
-/** How far an edit is; `done` and `expected` in tokens, `expected` an estimate while decoding. */
+/** The answer of an edit with `preview`. */
+export interface EditPreview extends EndedEdit {
+  readonly outcome: "preview";
+  /** The edit, in the richest form the client takes. */
+  readonly edit: unknown;
+  /** The same as plain text edits. */
+  readonly edits: readonly TextEdit[];
+  /** The version of the document they are for. */
+  readonly version: number;
+}
+
+/** How far an edit is. */
 export interface EditProgress {
+  /** The edit's name. */
   readonly id: string;
+  /** Its document. */
   readonly uri: string;
-  readonly phase: "waiting" | "prefill" | "decode";
+  readonly phase: Phase;
+  /** Tokens read or written in this phase. */
   readonly done: number;
+  /** Tokens in all; an estimate while decoding. */
   readonly expected: number;
+  /** Speed of decoding; 0 before. */
   readonly tokensPerSecond: number;
 }
 
-/** The parameters of `redraft/partial`: `text` is raw, before the checks. */
+/** The parameters of `redraft/partial`. */
 export interface Partial extends EditProgress {
+  /** What the model has written so far: raw, before the checks. */
   readonly text: string;
 }
 
-/** The answer to `redraft.status`, `redraft.warm` and `redraft.reload`; also `redraft/status`. */
+/** The model that is set, and whether it is in memory. */
+export interface ModelStatus {
+  readonly name: string;
+  readonly state: ModelState;
+}
+
+/** What the server does and holds. */
 export interface Status {
+  /** The version of redraft. */
   readonly version: string;
-  readonly model: { readonly name: string; readonly state: "unloaded" | "loading" | "loaded" };
+  readonly model: ModelStatus;
+  /** The edits that run or wait. */
   readonly edits: readonly EditProgress[];
+  /** How many requests wait for the model. */
   readonly waiting: number;
+  /** How many documents are open. */
   readonly documents: number;
+  /** The URIs of prefilled documents, with the version that was prefilled. */
   readonly warm: Readonly<Record<string, number>>;
 }
 
-/** One decode pass; `origin` null was decoded afresh, anything else was guessed from there. */
-export interface Pass {
-  readonly drafted: number;
+/** How an edit ended. */
+export interface TracedEdit extends EditProgress {
+  readonly outcome: Ending;
+  /** Why there is no edit. */
+  readonly reason: Reason | "stale" | null;
+  /** From the request to the end. */
   readonly seconds: number;
-  readonly text: readonly { readonly origin: string | null; readonly text: string }[];
+  readonly stats: EditStats | null;
 }
 
-/** The answer to `redraft.showTrace`: the last edits, and the passes of the last answer. */
+/** A stretch of a reply, all from one origin. */
+export interface TraceText {
+  /** Which guess it confirmed; null: decoded without one. */
+  readonly origin: string | null;
+  readonly text: string;
+}
+
+/** One pass of the model. */
+export interface TracePass {
+  /** Tokens guessed ahead. */
+  readonly drafted: number;
+  readonly seconds: number;
+  readonly text: readonly TraceText[];
+}
+
+/** The answer of `redraft.showTrace`. */
 export interface Trace {
-  readonly edits: readonly (EditProgress & {
-    readonly outcome: string;
-    readonly reason: string | null;
-    readonly seconds: number;
-    readonly stats: EditStats | null;
-  })[];
-  readonly passes: readonly Pass[];
+  /** The last edits, the newest last. */
+  readonly edits: readonly TracedEdit[];
+  /** The passes of the last reply. */
+  readonly passes: readonly TracePass[];
 }

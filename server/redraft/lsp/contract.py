@@ -1,8 +1,11 @@
 """The wire contract: every name and every shape that server and client must both know.
 
-docs/protocol.md says it in prose; editors/vscode/src/protocol.ts and
-editors/nvim/lua/redraft/protocol.lua mirror it, and a test keeps the four in step. Data only: what
-comes in is checked by `redraft.lsp.params`, what goes out is made by `redraft.lsp.responses`.
+The only place to change it. `make protocol` generates from this file what the plug-ins and the
+documentation say: editors/vscode/src/protocol.ts, editors/nvim/lua/redraft/protocol.lua and the
+tables of docs/protocol.md. The string below a name is its description there.
+
+Data only: what comes in is checked by `redraft.lsp.params`, which takes null for a key that is
+missing; what goes out is made by `redraft.lsp.responses`.
 """
 
 from enum import IntEnum
@@ -25,21 +28,26 @@ __all__ = [
     "STATUS",
     "STATUS_NOTIFICATION",
     "WARM",
-    "Answer",
     "CancelParams",
     "Cancelled",
-    "EditArgument",
+    "EditAnswer",
+    "EditDone",
+    "EditOptions",
+    "EditParams",
+    "EditPreview",
     "EditProgress",
+    "EditResult",
+    "EditStarted",
     "EditStats",
+    "EndedEdit",
     "Ending",
     "ErrorCode",
     "InitializationOptions",
     "ModelState",
     "ModelStatus",
-    "Outcome",
     "Partial",
     "Phase",
-    "PromptArgument",
+    "PromptParams",
     "Reason",
     "Scope",
     "Status",
@@ -47,169 +55,306 @@ __all__ = [
     "TracePass",
     "TraceText",
     "TracedEdit",
+    "WarmParams",
 ]
 
-# Commands of the server, for workspace/executeCommand. Each takes one object, or nothing.
-EDIT: Final = "redraft.edit"  # EditArgument -> Answer
-CANCEL: Final = "redraft.cancel"  # Which -> Cancelled
-WARM: Final = "redraft.warm"  # Which, by `uri` alone -> Status
-STATUS: Final = "redraft.status"  # -> Status
-RELOAD: Final = "redraft.reload"  # -> Status
-SHOW_TRACE: Final = "redraft.showTrace"  # -> Trace
+EDIT: Final = "redraft.edit"
+"""Rewrite a part of a document. Takes `EditParams`, answers `EditAnswer`."""
 
-# A command of the client, with a PromptArgument: ask for an instruction, then call redraft.edit
-# with it. Offered only to a client that names it in InitializationOptions.clientCommands.
+CANCEL: Final = "redraft.cancel"
+"""Cancel edits. Takes `CancelParams`, answers `Cancelled`."""
+
+WARM: Final = "redraft.warm"
+"""Load the model and prefill a document in the background. Takes `WarmParams`, answers `Status`
+at once."""
+
+STATUS: Final = "redraft.status"
+"""Tell what the server does and holds. Answers `Status`."""
+
+RELOAD: Final = "redraft.reload"
+"""Free the model and read the settings again; the next edit loads the model. Answers `Status`."""
+
+SHOW_TRACE: Final = "redraft.showTrace"
+"""Tell how the last edits ended and how the last reply was decoded. Answers `Trace`."""
+
 PROMPT: Final = "redraft.prompt"
+"""A command of the client: ask the user for an instruction, then call `redraft.edit` with it.
+Takes `PromptParams`. Offered only to clients that name it in `clientCommands`."""
 
-CANCEL_NOTIFICATION: Final = "redraft/cancel"  # from the client: Which
-PARTIAL_NOTIFICATION: Final = "redraft/partial"  # to the client, where `partial` was asked for
-STATUS_NOTIFICATION: Final = "redraft/status"  # to the client, where it asked for these: Status
+CANCEL_NOTIFICATION: Final = "redraft/cancel"
+"""To the server: as `redraft.cancel`. Carries `CancelParams`."""
 
-KIND: Final = "refactor.rewrite.redraft"  # every action's kind is this and its name
-SECTION: Final = "redraft"  # of workspace/configuration
+PARTIAL_NOTIFICATION: Final = "redraft/partial"
+"""To the client, for edits with `partial`: what the model has written so far. Carries `Partial`."""
+
+STATUS_NOTIFICATION: Final = "redraft/status"
+"""To the client, where it set `statusNotifications`: after `initialized`, then whenever the
+model's state changes or an edit begins or ends. Carries `Status`."""
+
+KIND: Final = "refactor.rewrite.redraft"
+"""The code action kind; an action's own kind is this, a dot and the action's name."""
+
+SECTION: Final = "redraft"
+"""The section of `workspace/configuration`."""
 
 Phase: TypeAlias = Literal["waiting", "prefill", "decode"]
-Outcome: TypeAlias = Literal["applied", "preview", "unchanged", "started"]
-Ending: TypeAlias = Outcome | Literal["failed", "cancelled"]  # of an edit in the trace
+Ending: TypeAlias = Literal["applied", "preview", "unchanged", "failed", "cancelled"]
 ModelState: TypeAlias = Literal["unloaded", "loading", "loaded"]
 
-# Why the model was asked and yet there is no edit: `data.reason` of ErrorCode.FAILED.
 Reason: TypeAlias = Literal[
     "token_limit", "elision", "parse_broken", "deletion", "no_code", "context", "timeout"
 ]
+"""Why the model was asked and yet there is no edit: `data.reason` of `ErrorCode.FAILED`."""
 
 
 class ErrorCode(IntEnum):
-    """Codes that an edit is answered with, beside JSON-RPC's own."""
+    """Codes of an edit's errors, beside JSON-RPC's own. Nothing is edited then."""
 
     CANCELLED = types.LSPErrorCodes.RequestCancelled.value
+    """Cancelled: by the client, by a newer edit of the same document, or because it was closed."""
+
     STALE = types.LSPErrorCodes.ContentModified.value
+    """Stale: `version` is not the document's, or the target was changed while the edit was
+    computed; `data.reason` is `stale`."""
+
     FAILED = types.LSPErrorCodes.RequestFailed.value
+    """Could not be done; the message says why and what to do. Where the model was asked,
+    `data.reason` is a `Reason`."""
 
 
 class InitializationOptions(TypedDict, total=False):
     """What a client may say of itself."""
 
     settings: dict[str, Any]
+    """Settings of clients that cannot be asked; the same keys as the section `redraft`."""
+
     clientCommands: list[str]
+    """Commands the client has; `redraft.prompt` is the one the server knows."""
+
     trusted: bool
+    """`false`: settings and actions in files of the project are ignored."""
+
     statusNotifications: bool
+    """`true`: send `redraft/status`."""
 
 
-class EditArgument(TypedDict, total=False):
-    """The argument of `redraft.edit`; `redraft.lsp.params.EditParams` is its checked form."""
-
+class _DocumentKeys(TypedDict):
     uri: str
+    """An open document."""
+
+
+class EditOptions(_DocumentKeys, total=False):
+    """Where to edit and how to answer, whatever the instruction is."""
+
+    version: int | None
+    """The version the positions are of; another than the current one is stale."""
+
+    range: types.Range | None
+    """The selection."""
+
+    position: types.Position | None
+    """The cursor, where there is no `range`."""
+
+    scope: Scope | None
+    """What may change: the function around the range's start (the range's lines, where it is in
+    none), exactly the range, or everything. Default: a selection if there is one, else the
+    function."""
+
+    preview: bool | None
+    """Return the edit instead of applying it."""
+
+    partial: bool | None
+    """Send `redraft/partial` while the model writes."""
+
+    wait: bool | None
+    """Default true: answer when the edit has ended. `false`: answer at once with `EditStarted`
+    and show a message when it has ended; code actions do this."""
+
+    id: str | None
+    """A name for `redraft/cancel`."""
+
+    title: str | None
+    """The name in the undo list and beside the progress."""
+
+
+class EditParams(EditOptions):
+    """The argument of `redraft.edit`."""
+
     instruction: str
-    version: int
-    range: types.Range
-    position: types.Position
-    scope: Scope
-    preview: bool
-    partial: bool
-    wait: bool
-    id: str
-    title: str
+    """What to change."""
 
 
-class PromptArgument(EditArgument, total=False):
-    """The argument of `redraft.prompt`: that of `redraft.edit` but for the instruction."""
+class PromptParams(EditOptions):
+    """The argument of `redraft.prompt`."""
 
     question: str
+    """What to ask the user."""
 
 
 class CancelParams(TypedDict, total=False):
-    """The edits that are meant: all that fit what is given."""
+    """The edits that fit all that is given; without either key, all edits."""
 
-    id: str
-    uri: str
+    id: str | None
+    """The edit of this name."""
+
+    uri: str | None
+    """The edit of this document."""
 
 
 class Cancelled(TypedDict):
     """The answer of `redraft.cancel`."""
 
     cancelled: int
+    """How many edits."""
+
+
+class WarmParams(TypedDict, total=False):
+    """The argument of `redraft.warm`."""
+
+    uri: str | None
+    """An open document; without, the model is loaded and nothing prefilled."""
 
 
 class EditStats(TypedDict):
-    """What an edit cost; times in seconds."""
+    """What an edit cost."""
 
     promptTokens: int
     reusedTokens: int
+    """Prompt tokens that were prefilled already."""
+
     outputTokens: int
     passes: int
+    """Runs of the model over a batch of tokens while decoding."""
+
     drafted: int
+    """Tokens guessed ahead."""
+
     accepted: int
+    """Guessed tokens that the model confirmed."""
+
     tokensPerPass: float
     tokensPerSecond: float
     prefillSeconds: float
     decodeSeconds: float
 
 
-class _Answered(TypedDict):
+class _EditKeys(TypedDict):
     id: str
+    """The edit's name."""
+
     uri: str
-    outcome: Outcome
+    """Its document."""
 
 
-class Answer(_Answered, total=False):
-    """The answer of `redraft.edit`; the last three of these keys come with a preview."""
+class EditStarted(_EditKeys):
+    """The answer of `redraft.edit` with `wait` false."""
+
+    outcome: Literal["started"]
+
+
+class EndedEdit(_EditKeys):
+    """What every edit that has ended is answered with."""
 
     notes: list[str]
+    """Sentences for the user, such as what was left out of the prompt."""
+
     stats: EditStats
+
+
+class EditDone(EndedEdit):
+    """The answer of an edit that was applied or changed nothing."""
+
+    outcome: Literal["applied", "unchanged"]
+
+
+class EditPreview(EndedEdit):
+    """The answer of an edit with `preview`."""
+
+    outcome: Literal["preview"]
     edit: types.WorkspaceEdit
+    """The edit, in the richest form the client takes."""
+
     edits: list[types.TextEdit]
+    """The same as plain text edits."""
+
     version: int
+    """The version of the document they are for."""
 
 
-class EditProgress(TypedDict):
-    """How far an edit is; `expected` is an estimate while decoding."""
+EditResult: TypeAlias = EditDone | EditPreview
+"""The answer of `redraft.edit` when it has ended."""
 
-    id: str
-    uri: str
+EditAnswer: TypeAlias = EditResult | EditStarted
+"""The answer of `redraft.edit`."""
+
+
+class EditProgress(_EditKeys):
+    """How far an edit is."""
+
     phase: Phase
     done: int
+    """Tokens read or written in this phase."""
+
     expected: int
+    """Tokens in all; an estimate while decoding."""
+
     tokensPerSecond: float
+    """Speed of decoding; 0 before."""
 
 
 class Partial(EditProgress):
     """The parameters of `redraft/partial`."""
 
     text: str
+    """What the model has written so far: raw, before the checks."""
 
 
 class ModelStatus(TypedDict):
-    """The model that is set, and whether it is there."""
+    """The model that is set, and whether it is in memory."""
 
     name: str
     state: ModelState
 
 
 class Status(TypedDict):
-    """The answer of `redraft.status`, and the parameters of `redraft/status`."""
+    """What the server does and holds."""
 
     version: str
+    """The version of redraft."""
+
     model: ModelStatus
     edits: list[EditProgress]
+    """The edits that run or wait."""
+
     waiting: int
+    """How many requests wait for the model."""
+
     documents: int
+    """How many documents are open."""
+
     warm: dict[str, int]
+    """The URIs of prefilled documents, with the version that was prefilled."""
 
 
 class TracedEdit(EditProgress):
-    """How an edit ended, after how many seconds."""
+    """How an edit ended."""
 
     outcome: Ending
     reason: Reason | Literal["stale"] | None
+    """Why there is no edit."""
+
     seconds: float
+    """From the request to the end."""
+
     stats: EditStats | None
 
 
 class TraceText(TypedDict):
-    """A stretch of an answer, and which guess it confirmed (None: none)."""
+    """A stretch of a reply, all from one origin."""
 
     origin: str | None
+    """Which guess it confirmed; null: decoded without one."""
+
     text: str
 
 
@@ -217,6 +362,8 @@ class TracePass(TypedDict):
     """One pass of the model."""
 
     drafted: int
+    """Tokens guessed ahead."""
+
     seconds: float
     text: list[TraceText]
 
@@ -225,4 +372,7 @@ class Trace(TypedDict):
     """The answer of `redraft.showTrace`."""
 
     edits: list[TracedEdit]
+    """The last edits, the newest last."""
+
     passes: list[TracePass]
+    """The passes of the last reply."""

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from redraft.lsp.client import WorkDoneProgress
-from redraft.lsp.contract import Answer, EditProgress, Ending, TracedEdit
+from redraft.lsp.contract import EditProgress, EditResult, Ending, TracedEdit
 from redraft.lsp.documents import OpenDocument, Snapshot
-from redraft.lsp.params import EditParams
+from redraft.lsp.params import EditCommand
 from redraft.records import Progress
 
 __all__ = ["RunningEdit", "throttled"]
@@ -25,12 +25,12 @@ class RunningEdit:
     """An edit under way. `reason` says why it was cancelled, if it was."""
 
     id: str
-    asked: EditParams
+    asked: EditCommand
     document: OpenDocument
     snapshot: Snapshot
     bar: WorkDoneProgress
     began: float = field(default_factory=time.monotonic)
-    task: asyncio.Task[Answer] | None = None
+    task: asyncio.Task[EditResult] | None = None
     reason: str = ""
     is_sent: bool = False  # what was sent cannot be called back
     _progress: Progress | None = None
@@ -55,7 +55,7 @@ class RunningEdit:
             "tokensPerSecond": self._speed(),
         }
 
-    def ended(self, task: asyncio.Task[Answer]) -> TracedEdit:
+    def ended(self, task: asyncio.Task[EditResult]) -> TracedEdit:
         """How it ended and what it cost; `task` is its own, and done."""
         outcome: Ending = "cancelled"
         how: Mapping[str, Any] = {}

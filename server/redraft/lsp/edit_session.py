@@ -22,7 +22,7 @@ from redraft.lsp.client import Client
 from redraft.lsp.documents import Documents, OpenDocument, path_of
 from redraft.lsp.edit_progress import RunningEdit, throttled
 from redraft.lsp.model_worker import LanguageModel, ModelWorker
-from redraft.lsp.params import EditParams, edit_params
+from redraft.lsp.params import EditCommand, edit_params
 from redraft.lsp.positions import text_edits
 from redraft.lsp.server_config import ServerConfig
 from redraft.lsp.target import target_of
@@ -72,7 +72,7 @@ class EditSessions:
         self.trace: deque[contract.TracedEdit] = deque(maxlen=20)  # how the last edits ended
         self.last: Completion | None = None  # what the model wrote last, and in which passes
 
-    async def answer(self, params: types.ExecuteCommandParams) -> contract.Answer:
+    async def answer(self, params: types.ExecuteCommandParams) -> contract.EditAnswer:
         """Begin the edit and, unless told not to wait, see it through."""
         asked = edit_params(params.arguments)
         edit = self._begin(asked, params.work_done_token)
@@ -105,7 +105,7 @@ class EditSessions:
         """Where each edit stands, for `redraft.status`."""
         return [edit.standing for edit in self._running.values()]
 
-    def _begin(self, asked: EditParams, token: str | int | None) -> RunningEdit:
+    def _begin(self, asked: EditCommand, token: str | int | None) -> RunningEdit:
         document = self._documents.get(asked.uri)
         if document is None:
             raise JsonRpcInvalidParams(f"{asked.uri} is not open")
@@ -130,7 +130,7 @@ class EditSessions:
         self._on_change()
         return edit
 
-    async def _ended(self, edit: RunningEdit) -> contract.Answer:
+    async def _ended(self, edit: RunningEdit) -> contract.EditResult:
         """The ending, whoever cancels what. Raises the error to answer with."""
         assert edit.task  # noqa: S101 - for mypy: set right after the edit began
         while True:
@@ -142,7 +142,7 @@ class EditSessions:
                 # The client cancelled its request; an edit that was sent still has its ending.
                 edit.cancel("cancelled by the client")
 
-    def _over(self, edit: RunningEdit, task: asyncio.Task[contract.Answer]) -> None:
+    def _over(self, edit: RunningEdit, task: asyncio.Task[contract.EditResult]) -> None:
         """Account for an edit that has ended; one may be cancelled before it did anything."""
         traced = edit.ended(task)
         del self._running[edit.id]
@@ -150,7 +150,7 @@ class EditSessions:
         self.trace.append(traced)
         self._on_change()
 
-    async def _performed(self, edit: RunningEdit) -> contract.Answer:
+    async def _performed(self, edit: RunningEdit) -> contract.EditResult:
         await self._settled()
         try:
             # Files are read and the text is parsed: not on the loop.
@@ -203,24 +203,33 @@ class EditSessions:
 
     async def _answer_to(
         self, outcome: Outcome, edit: RunningEdit, request: EditRequest
-    ) -> contract.Answer:
-        match outcome:
-            case Refused(reason="cancelled"):
+    ) -> contract.EditResult:
+        if isinstance(outcome, Refused):
+            if outcome.reason == "cancelled":
                 raise asyncio.CancelledError
-            case Refused():
-                raise responses.refused(outcome)
-            case Unchanged():
-                return self._result(edit, "unchanged", outcome)
-            case Rewritten() if edit.asked.preview:
-                replacements, proposed = self._proposal(edit, request, outcome)
-                answer = self._result(edit, "preview", outcome)
-                answer["edit"] = proposed
-                answer["edits"] = text_edits(replacements, edit.document.index, self._client.unit)
-                answer["version"] = edit.document.version
-                return answer
-            case Rewritten():
-                await self._apply(edit, request, outcome)
-                return self._result(edit, "applied", outcome)
+            raise responses.refused(outcome)
+        ended: contract.EndedEdit = {
+            "id": edit.id,
+            "uri": edit.document.uri,
+            "notes": list(outcome.notes),
+            "stats": responses.stats_of(outcome.stats),
+        }
+        if isinstance(outcome, Unchanged):
+            unchanged: contract.EditDone = {**ended, "outcome": "unchanged"}
+            return unchanged
+        if edit.asked.preview:
+            replacements, proposed = self._proposal(edit, request, outcome)
+            preview: contract.EditPreview = {
+                **ended,
+                "outcome": "preview",
+                "edit": proposed,
+                "edits": text_edits(replacements, edit.document.index, self._client.unit),
+                "version": edit.document.version,
+            }
+            return preview
+        await self._apply(edit, request, outcome)
+        applied: contract.EditDone = {**ended, "outcome": "applied"}
+        return applied
 
     async def _apply(self, edit: RunningEdit, request: EditRequest, outcome: Rewritten) -> None:
         if not self._client.can("workspace.apply_edit"):
@@ -252,17 +261,6 @@ class EditSessions:
         proposed = self._client.workspace_edit(edit.document, moved, edit.label, confirm=confirm)
         return moved, proposed
 
-    def _result(
-        self, edit: RunningEdit, kind: contract.Outcome, outcome: Rewritten | Unchanged
-    ) -> contract.Answer:
-        return {
-            "id": edit.id,
-            "uri": edit.document.uri,
-            "outcome": kind,
-            "notes": list(outcome.notes),
-            "stats": responses.stats_of(outcome.stats),
-        }
-
     def _keep(self, completion: Completion) -> None:
         self.last = completion
 
@@ -274,7 +272,7 @@ class EditSessions:
             partial: contract.Partial = {**edit.standing, "text": progress.text}
             self._client.notify(contract.PARTIAL_NOTIFICATION, partial)
 
-    def _tell(self, task: asyncio.Task[contract.Answer]) -> None:
+    def _tell(self, task: asyncio.Task[contract.EditResult]) -> None:
         """Tell the user how an edit ended that nobody waits for."""
         if task.cancelled():
             return

@@ -178,7 +178,7 @@ def cancel(ls: Server, params: types.ExecuteCommandParams) -> contract.Cancelled
     return {"cancelled": _cancel(ls, given)}
 
 
-async def edit(ls: Server, params: types.ExecuteCommandParams) -> contract.Answer:
+async def edit(ls: Server, params: types.ExecuteCommandParams) -> contract.EditAnswer:
     """See `redraft.lsp.edit_session`."""
     return await ls.edits.answer(params)
 

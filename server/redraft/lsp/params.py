@@ -13,7 +13,7 @@ from pygls.exceptions import JsonRpcInvalidParams
 
 from redraft.lsp.contract import EDIT, Scope
 
-__all__ = ["EditParams", "edit_params", "optional_uri", "which"]
+__all__ = ["EditCommand", "edit_params", "optional_uri", "which"]
 
 _MAX_UINT: Final = 2**31 - 1  # the protocol's largest whole number
 
@@ -21,7 +21,7 @@ _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EditParams:
+class EditCommand:
     """The argument of `redraft.edit`.
 
     `range` is where the cursor or the selection is. Without `scope`, a selection is the target,
@@ -41,7 +41,7 @@ class EditParams:
     title: str | None = None  # names the edit in the undo list and beside its progress
 
 
-def edit_params(arguments: Sequence[object] | None) -> EditParams:
+def edit_params(arguments: Sequence[object] | None) -> EditCommand:
     """Check the arguments of `redraft.edit`."""
     given = _only_object(EDIT, arguments, required=True)
     scope = _take(given, "scope", str)
@@ -50,7 +50,7 @@ def edit_params(arguments: Sequence[object] | None) -> EditParams:
     instruction = _take(given, "instruction", str)
     if not instruction or not instruction.strip():
         raise _invalid("instruction must say what to change")
-    return EditParams(
+    return EditCommand(
         uri=_required(given, "uri", str),
         instruction=instruction,
         version=_take(given, "version", int),

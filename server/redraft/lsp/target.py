@@ -1,7 +1,7 @@
 """Which part of a document an edit is to rewrite: the scope's rules, and nothing else."""
 
 from redraft.errors import InputError
-from redraft.lsp.params import EditParams
+from redraft.lsp.params import EditCommand
 from redraft.lsp.positions import span_of
 from redraft.records import Span
 from redraft.syntax import target_at
@@ -10,7 +10,7 @@ from redraft.text.lines import LineIndex, Unit, line_ending
 __all__ = ["target_of"]
 
 
-def target_of(asked: EditParams, index: LineIndex, language: str | None, unit: Unit) -> Span:
+def target_of(asked: EditCommand, index: LineIndex, language: str | None, unit: Unit) -> Span:
     """The span `asked` means in the document `index` is of.
 
     A selection is exactly the selection; a function is the innermost around the range's start, and

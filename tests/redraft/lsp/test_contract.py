@@ -12,7 +12,7 @@ from tests.redraft.lsp.editor import ROOT
 
 from redraft.config.actions import BUILT_IN
 from redraft.lsp import contract, responses
-from redraft.lsp.params import EditParams
+from redraft.lsp.params import EditCommand
 from redraft.lsp.server_config import EditorSettings
 from redraft.postprocess.reply import interpret
 from redraft.records import (
@@ -46,8 +46,8 @@ def test_actions_and_settings_are_documented(name: str) -> None:
 
 
 def test_the_shapes_of_the_wire_are_those_of_the_records() -> None:
-    arguments = {field.name for field in fields(EditParams)}
-    assert contract.EditArgument.__optional_keys__ == arguments | {"position"}
+    arguments = {field.name for field in fields(EditCommand)}
+    assert contract.EditParams.__annotations__.keys() == arguments | {"position"}
     assert contract.EditStats.__required_keys__ == responses.stats_of(Stats()).keys()
     assert {*get_args(Reason)} - {"cancelled", "stale"} == {*get_args(contract.Reason)}
     phases = get_args(get_type_hints(Progress)["phase"])

@@ -96,7 +96,7 @@ end
 ---@param context { client_id: integer }
 function M.from_action(command, context)
   targets.end_visual_mode()
-  local params = command.arguments[1] ---@type redraft.PromptArgument
+  local params = command.arguments[1] ---@type redraft.PromptParams
   local server = vim.lsp.get_client_by_id(context.client_id)
   local buf = vim.uri_to_bufnr(params.uri)
   if not server or params.version ~= vim.lsp.util.buf_versions[buf] then

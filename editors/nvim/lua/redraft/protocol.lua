@@ -1,34 +1,13 @@
---- The wire contract with the server: names and shapes, and nothing else.
---- server/redraft/lsp/contract.py says the same in Python, docs/protocol.md in prose.
+--- The wire contract: the names and shapes that client and server both know.
+--- Generated from server/redraft/lsp/contract.py by `make protocol`: change it there.
 
-return {
-  -- Commands of the server, for workspace/executeCommand. Each takes one object, or nothing.
-  EDIT = "redraft.edit", -- EditArgument -> Answer
-  CANCEL = "redraft.cancel", -- CancelParams -> Cancelled
-  WARM = "redraft.warm", -- CancelParams, by `uri` alone -> Status
-  STATUS = "redraft.status", -- -> Status
-  RELOAD = "redraft.reload", -- -> Status
-  SHOW_TRACE = "redraft.showTrace", -- -> Trace
-
-  -- A command of the client, with a PromptArgument: ask for an instruction, then edit with it.
-  PROMPT = "redraft.prompt",
-
-  CANCEL_NOTIFICATION = "redraft/cancel", -- to the server: CancelParams
-  PARTIAL_NOTIFICATION = "redraft/partial", -- from the server: Partial
-  STATUS_NOTIFICATION = "redraft/status", -- from the server: Status
-
-  KIND = "refactor.rewrite.redraft", -- every action's kind is this and its name
-  SECTION = "redraft", -- of workspace/configuration
-
-  -- Codes that an edit is answered with, beside JSON-RPC's own. Nothing is edited then.
-  ErrorCode = { CANCELLED = -32800, STALE = -32801, FAILED = -32803 },
-}
-
----@alias redraft.Scope "function"|"selection"|"file"
 ---@alias redraft.Phase "waiting"|"prefill"|"decode"
----@alias redraft.Outcome "applied"|"preview"|"unchanged"|"started"
----@alias redraft.Ending redraft.Outcome|"failed"|"cancelled"
+
+---@alias redraft.Ending "applied"|"preview"|"unchanged"|"failed"|"cancelled"
+
 ---@alias redraft.ModelState "unloaded"|"loading"|"loaded"
+
+--- Why the model was asked and yet there is no edit: `data.reason` of `ErrorCode.FAILED`.
 ---@alias redraft.Reason
 ---| "token_limit"
 ---| "elision"
@@ -38,101 +17,229 @@ return {
 ---| "context"
 ---| "timeout"
 
+--- The answer of `redraft.edit` when it has ended.
+---@alias redraft.EditResult redraft.EditDone|redraft.EditPreview
+
+--- The answer of `redraft.edit`.
+---@alias redraft.EditAnswer redraft.EditResult|redraft.EditStarted
+
+---@alias redraft.Scope "function"|"selection"|"file"
+
 --- What a client may say of itself.
 ---@class redraft.InitializationOptions
----@field settings? table
+--- Settings of clients that cannot be asked; the same keys as the section `redraft`.
+---@field settings? table<string, any>
+--- Commands the client has; `redraft.prompt` is the one the server knows.
 ---@field clientCommands? string[]
+--- `false`: settings and actions in files of the project are ignored.
 ---@field trusted? boolean
+--- `true`: send `redraft/status`.
 ---@field statusNotifications? boolean
 
----@class redraft.EditArgument
----@field uri? string
----@field instruction? string
+--- Where to edit and how to answer, whatever the instruction is.
+---@class redraft.EditOptions
+--- An open document.
+---@field uri string
+--- The version the positions are of; another than the current one is stale.
 ---@field version? integer
+--- The selection.
 ---@field range? lsp.Range
+--- The cursor, where there is no `range`.
 ---@field position? lsp.Position
+--- What may change: the function around the range's start (the range's lines, where it is in none),
+--- exactly the range, or everything. Default: a selection if there is one, else the function.
 ---@field scope? redraft.Scope
+--- Return the edit instead of applying it.
 ---@field preview? boolean
+--- Send `redraft/partial` while the model writes.
 ---@field partial? boolean
+--- Default true: answer when the edit has ended. `false`: answer at once with `EditStarted` and
+--- show a message when it has ended; code actions do this.
 ---@field wait? boolean
+--- A name for `redraft/cancel`.
 ---@field id? string
+--- The name in the undo list and beside the progress.
 ---@field title? string
 
----@class redraft.PromptArgument: redraft.EditArgument
----@field question? string
+--- The argument of `redraft.edit`.
+---@class redraft.EditParams: redraft.EditOptions
+--- What to change.
+---@field instruction string
 
---- The edits that are meant: all that fit what is given.
+--- The argument of `redraft.prompt`.
+---@class redraft.PromptParams: redraft.EditOptions
+--- What to ask the user.
+---@field question string
+
+--- The edits that fit all that is given; without either key, all edits.
 ---@class redraft.CancelParams
+--- The edit of this name.
 ---@field id? string
+--- The edit of this document.
 ---@field uri? string
 
+--- The answer of `redraft.cancel`.
 ---@class redraft.Cancelled
+--- How many edits.
 ---@field cancelled integer
 
---- What an edit cost; times in seconds.
+--- The argument of `redraft.warm`.
+---@class redraft.WarmParams
+--- An open document; without, the model is loaded and nothing prefilled.
+---@field uri? string
+
+--- What an edit cost.
 ---@class redraft.EditStats
 ---@field promptTokens integer
+--- Prompt tokens that were prefilled already.
 ---@field reusedTokens integer
 ---@field outputTokens integer
+--- Runs of the model over a batch of tokens while decoding.
 ---@field passes integer
+--- Tokens guessed ahead.
 ---@field drafted integer
+--- Guessed tokens that the model confirmed.
 ---@field accepted integer
 ---@field tokensPerPass number
 ---@field tokensPerSecond number
 ---@field prefillSeconds number
 ---@field decodeSeconds number
 
---- The answer of `redraft.edit`; the last three of these keys come with a preview.
----@class redraft.Answer
+--- The answer of `redraft.edit` with `wait` false.
+---@class redraft.EditStarted
+--- The edit's name.
 ---@field id string
+--- Its document.
 ---@field uri string
----@field outcome redraft.Outcome
----@field notes? string[]
----@field stats? redraft.EditStats
----@field edit? lsp.WorkspaceEdit
----@field edits? lsp.TextEdit[]
----@field version? integer
+---@field outcome "started"
 
---- How far an edit is; `expected` is an estimate while decoding.
----@class redraft.EditProgress
+--- What every edit that has ended is answered with.
+---@class redraft.EndedEdit
+--- The edit's name.
 ---@field id string
+--- Its document.
+---@field uri string
+--- Sentences for the user, such as what was left out of the prompt.
+---@field notes string[]
+---@field stats redraft.EditStats
+
+--- The answer of an edit that was applied or changed nothing.
+---@class redraft.EditDone: redraft.EndedEdit
+---@field outcome "applied"|"unchanged"
+
+--- The answer of an edit with `preview`.
+---@class redraft.EditPreview: redraft.EndedEdit
+---@field outcome "preview"
+--- The edit, in the richest form the client takes.
+---@field edit lsp.WorkspaceEdit
+--- The same as plain text edits.
+---@field edits lsp.TextEdit[]
+--- The version of the document they are for.
+---@field version integer
+
+--- How far an edit is.
+---@class redraft.EditProgress
+--- The edit's name.
+---@field id string
+--- Its document.
 ---@field uri string
 ---@field phase redraft.Phase
+--- Tokens read or written in this phase.
 ---@field done integer
+--- Tokens in all; an estimate while decoding.
 ---@field expected integer
+--- Speed of decoding; 0 before.
 ---@field tokensPerSecond number
 
+--- The parameters of `redraft/partial`.
 ---@class redraft.Partial: redraft.EditProgress
+--- What the model has written so far: raw, before the checks.
 ---@field text string
 
+--- The model that is set, and whether it is in memory.
 ---@class redraft.ModelStatus
 ---@field name string
 ---@field state redraft.ModelState
 
+--- What the server does and holds.
 ---@class redraft.Status
+--- The version of redraft.
 ---@field version string
 ---@field model redraft.ModelStatus
+--- The edits that run or wait.
 ---@field edits redraft.EditProgress[]
+--- How many requests wait for the model.
 ---@field waiting integer
+--- How many documents are open.
 ---@field documents integer
+--- The URIs of prefilled documents, with the version that was prefilled.
 ---@field warm table<string, integer>
 
---- How an edit ended, after how many seconds.
+--- How an edit ended.
 ---@class redraft.TracedEdit: redraft.EditProgress
 ---@field outcome redraft.Ending
----@field reason? redraft.Reason
+--- Why there is no edit.
+---@field reason? redraft.Reason|"stale"
+--- From the request to the end.
 ---@field seconds number
 ---@field stats? redraft.EditStats
 
+--- A stretch of a reply, all from one origin.
 ---@class redraft.TraceText
+--- Which guess it confirmed; null: decoded without one.
 ---@field origin? string
 ---@field text string
 
+--- One pass of the model.
 ---@class redraft.TracePass
+--- Tokens guessed ahead.
 ---@field drafted integer
 ---@field seconds number
 ---@field text redraft.TraceText[]
 
+--- The answer of `redraft.showTrace`.
 ---@class redraft.Trace
+--- The last edits, the newest last.
 ---@field edits redraft.TracedEdit[]
+--- The passes of the last reply.
 ---@field passes redraft.TracePass[]
+
+return {
+  --- Rewrite a part of a document. Takes `EditParams`, answers `EditAnswer`.
+  EDIT = "redraft.edit",
+  --- Cancel edits. Takes `CancelParams`, answers `Cancelled`.
+  CANCEL = "redraft.cancel",
+  --- Load the model and prefill a document in the background. Takes `WarmParams`, answers `Status`
+  --- at once.
+  WARM = "redraft.warm",
+  --- Tell what the server does and holds. Answers `Status`.
+  STATUS = "redraft.status",
+  --- Free the model and read the settings again; the next edit loads the model. Answers `Status`.
+  RELOAD = "redraft.reload",
+  --- Tell how the last edits ended and how the last reply was decoded. Answers `Trace`.
+  SHOW_TRACE = "redraft.showTrace",
+  --- A command of the client: ask the user for an instruction, then call `redraft.edit` with it.
+  --- Takes `PromptParams`. Offered only to clients that name it in `clientCommands`.
+  PROMPT = "redraft.prompt",
+  --- To the server: as `redraft.cancel`. Carries `CancelParams`.
+  CANCEL_NOTIFICATION = "redraft/cancel",
+  --- To the client, for edits with `partial`: what the model has written so far. Carries `Partial`.
+  PARTIAL_NOTIFICATION = "redraft/partial",
+  --- To the client, where it set `statusNotifications`: after `initialized`, then whenever the
+  --- model's state changes or an edit begins or ends. Carries `Status`.
+  STATUS_NOTIFICATION = "redraft/status",
+  --- The code action kind; an action's own kind is this, a dot and the action's name.
+  KIND = "refactor.rewrite.redraft",
+  --- The section of `workspace/configuration`.
+  SECTION = "redraft",
+  ErrorCode = {
+    --- Cancelled: by the client, by a newer edit of the same document, or because it was closed.
+    CANCELLED = -32800,
+    --- Stale: `version` is not the document's, or the target was changed while the edit was
+    --- computed; `data.reason` is `stale`.
+    STALE = -32801,
+    --- Could not be done; the message says why and what to do. Where the model was asked,
+    --- `data.reason` is a `Reason`.
+    FAILED = -32803,
+  },
+}

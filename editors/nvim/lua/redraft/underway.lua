@@ -40,7 +40,7 @@ function M.start(server, asked, range)
   session.changes = require("redraft.changes").record(buf, function()
     return not session.is_over
   end)
-  ---@type redraft.EditArgument
+  ---@type redraft.EditParams
   local params = {
     id = session.id,
     uri = vim.uri_from_bufnr(buf),
@@ -118,7 +118,7 @@ end
 
 ---@param session redraft.Session
 ---@param error? lsp.ResponseError
----@param answer? redraft.Answer
+---@param answer? redraft.EditResult
 function M._ended(session, error, answer)
   if sessions[session.id] ~= session then
     return
@@ -152,7 +152,7 @@ end
 
 --- Show the edit, or apply it at once if that is wanted.
 ---@param session redraft.Session
----@param answer redraft.Answer
+---@param answer redraft.EditPreview
 function M._offer(session, answer)
   if require("redraft.config").get().preview == "none" then
     M._propose(session, answer, require("redraft.apply").proposal)
@@ -165,7 +165,7 @@ end
 
 --- Hand over the edit of the buffer as it is now, or say that it was changed where it is edited.
 ---@param session redraft.Session
----@param answer redraft.Answer
+---@param answer redraft.EditPreview
 ---@param use fun(proposal: redraft.Proposal)
 function M._propose(session, answer, use)
   session.is_over = true

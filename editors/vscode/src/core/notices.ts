@@ -4,13 +4,7 @@
  * The server's own sentences say what happened and what to do; they are passed on whole.
  */
 
-import {
-  CONTENT_MODIFIED,
-  REQUEST_CANCELLED,
-  REQUEST_FAILED,
-  type Reason,
-  type EditStats,
-} from "../protocol";
+import { type EditStats, ErrorCode, type Reason } from "../protocol";
 import { rate } from "./progress";
 import { LIMIT, WINDOW_MINUTES } from "./restarts";
 
@@ -60,13 +54,13 @@ export function failureOf(error: unknown): Failure {
 
 /** How an edit failed. */
 export function failed({ code = 0, message, reason }: Failure): Notice {
-  if (code === REQUEST_CANCELLED) {
+  if (code === ErrorCode.CANCELLED) {
     return status(message === "cancelled" ? message : `cancelled: ${message}`);
   }
-  if (code === CONTENT_MODIFIED) {
+  if (code === ErrorCode.STALE) {
     return notice("warning", message, ["again"]);
   }
-  if (code === REQUEST_FAILED) {
+  if (code === ErrorCode.FAILED) {
     return reason === undefined
       ? notice("error", message, ["log", "settings"], "redraft.model")
       : refused(message, reason);
