@@ -1,8 +1,8 @@
-"""The smallest edits between two texts, and the unified diff people read.
+"""Differences of two texts: the smallest readable edits, and the unified diff.
 
-Deterministic: no clock is asked, only sizes, so the same texts give the same edits on any machine.
-Knows lines and words, nothing of languages. Lines are compared first and unchanged lines are never
-touched; inside changed lines words are compared, so that edits stay readable.
+Lines are compared first, and an unchanged line is never touched; inside changed lines words are
+compared, so that an edit replaces `return`, not three letters of it. The same texts give the same
+edits on any machine: work is limited by size, never by a clock. Knows nothing of languages.
 """
 
 import difflib
@@ -11,7 +11,7 @@ import unicodedata
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from diff_match_patch import diff_match_patch
@@ -21,14 +21,15 @@ from redraft.text.lines import split_lines
 
 __all__ = ["apply_replacements", "minimal_replacements", "unified_diff"]
 
-# Myers' method takes up to the square of this in steps of Python: 0.1 s at worst for one stretch.
+# Items of both sides that are compared at once. Myers' method takes up to the square of this in
+# steps of Python: 0.1 s at worst for one stretch.
 _MAX_COMPARED = 1_000
 
-# Private use code points stand for the compared items: to diff-match-patch they are neither
-# letters nor white space, so it judges an edit by its length in items alone.
+# diff-match-patch compares characters, so a private use code point stands for each distinct item.
+# To its clean-up these are neither letters nor white space: it goes by the number of items alone.
 _FIRST_PRIVATE = 0xE000
 
-# Whatever is not ASCII counts as a letter, and marks stay with the sign they sit on: "#\ufe0f".
+# Whatever is not ASCII counts as a letter, and marks stay with the character before: "#\ufe0f".
 _WORD = re.compile(
     r"\r\n|[ \t]+|[\w\x80-\U0010ffff]+|.[\u0300-\u036f\u20d0-\u20ff\ufe00-\ufe0f]*", re.DOTALL
 )
@@ -39,89 +40,90 @@ _ZERO_WIDTH_JOINER = "\u200d"
 
 
 class _Change(NamedTuple):
-    """Items [a, a_stop) of the old sequence became items [b, b_stop) of the new one."""
+    """Items [a, a_stop) of the old sequence became items [b, b_stop) of the new one.
+
+    The names are those of difflib: a is the old side, b the new one.
+    """
 
     a: int
     a_stop: int
     b: int
     b_stop: int
 
-    def shifted(self, a: int, b: int) -> "_Change":
+    def shift(self, a: int, b: int) -> "_Change":
         return _Change(self.a + a, self.a_stop + a, self.b + b, self.b_stop + b)
 
 
 def minimal_replacements(old: str, new: str, *, offset: int = 0) -> tuple[Replacement, ...]:
-    """The smallest edits that turn `old` into `new`, ascending and apart from each other.
+    """Return the smallest edits that turn `old` into `new`, ascending and apart from each other.
 
     `apply_replacements(old, minimal_replacements(old, new)) == new`. Spans count from the start of
     `old` plus `offset`. No edit begins or ends inside a CRLF, or between a letter and its combining
     marks.
     """
     old_lines, new_lines = split_lines(old), split_lines(new)
-    a_starts, b_starts = _starts(old_lines), _starts(new_lines)
+    a_starts, b_starts = _offsets(old_lines), _offsets(new_lines)
     changes: list[_Change] = []
-    for lines in _changes(old_lines, new_lines):
-        words = _word_changes(old_lines[lines.a : lines.a_stop], new_lines[lines.b : lines.b_stop])
-        for change in words:
-            placed = change.shifted(a_starts[lines.a], b_starts[lines.b])
-            if changes and changes[-1].a_stop == placed.a:
-                placed = placed._replace(a=changes[-1].a, b=changes.pop().b)
-            changes.append(placed)
+    for lines in _diff(old_lines, new_lines):
+        old_part, new_part = old_lines[lines.a : lines.a_stop], new_lines[lines.b : lines.b_stop]
+        for words in _diff_words(old_part, new_part):
+            change = words.shift(a_starts[lines.a], b_starts[lines.b])
+            if changes and changes[-1].a_stop == change.a:
+                change = change._replace(a=changes[-1].a, b=changes.pop().b)
+            changes.append(change)
     return tuple(
         Replacement(span=Span(c.a + offset, c.a_stop + offset), new_text=new[c.b : c.b_stop])
-        for c in (_trimmed(change, old, new) for change in changes)
+        for c in (_trim(change, old, new) for change in changes)
     )
 
 
-def _word_changes(old_lines: list[str], new_lines: list[str]) -> Iterator[_Change]:
-    """What changed inside a stretch of changed lines, in characters of that stretch."""
+def _diff_words(old_lines: list[str], new_lines: list[str]) -> Iterator[_Change]:
+    """Yield the changes inside a stretch of changed lines, in characters from its start."""
     if len(old_lines) == len(new_lines) > 1:
         # Line by line the comparison stays small, and a word never pairs with one lines away.
         a = b = 0
         for old_line, new_line in zip(old_lines, new_lines, strict=True):
-            yield from (c.shifted(a, b) for c in _word_changes([old_line], [new_line]))
+            yield from (change.shift(a, b) for change in _diff_words([old_line], [new_line]))
             a += len(old_line)
             b += len(new_line)
         return
     old_words, new_words = _WORD.findall("".join(old_lines)), _WORD.findall("".join(new_lines))
-    a_starts, b_starts = _starts(old_words), _starts(new_words)
-    for c in _changes(old_words, new_words, readable=True):
+    a_starts, b_starts = _offsets(old_words), _offsets(new_words)
+    for c in _diff(old_words, new_words, readable=True):
         yield _Change(a_starts[c.a], a_starts[c.a_stop], b_starts[c.b], b_starts[c.b_stop])
 
 
-def _changes(
-    old: Sequence[str], new: Sequence[str], *, readable: bool = False
-) -> Iterator[_Change]:
-    """The changed stretches of two sequences, ascending, with equal items between them.
+def _diff(old: Sequence[str], new: Sequence[str], *, readable: bool = False) -> Iterator[_Change]:
+    """Yield the changed stretches of two sequences, ascending, with equal items between them.
 
-    Stretches too long to compare are cut at items found exactly once on both sides (patience
-    diff); where there is none, the stretch is one change. `readable` gives up equal items between
-    changes that are longer than they.
+    Stretches too long to compare are cut at items found exactly once on both sides (Bram Cohen's
+    patience diff); where there is none, the stretch is one change. `readable` merges changes that
+    are longer than the equal items between them.
     """
     todo = [_Change(0, len(old), 0, len(new))]
     while todo:
-        whole = _without_common_ends(todo.pop(), old, new)
+        whole = _strip_common_ends(todo.pop(), old, new)
         a_items, b_items = old[whole.a : whole.a_stop], new[whole.b : whole.b_stop]
         if not a_items and not b_items:
             continue
         if len(a_items) + len(b_items) <= _MAX_COMPARED:
-            for change in _compared(a_items, b_items, readable=readable):
-                yield change.shifted(whole.a, whole.b)
+            for change in _diff_short(a_items, b_items, readable=readable):
+                yield change.shift(whole.a, whole.b)
             continue
-        anchors = _anchors(a_items, b_items)
+        anchors = _pair_unique_items(a_items, b_items)
         if not anchors:
             yield whole
             continue
         ends = [(-1, -1), *anchors, (len(a_items), len(b_items))]
         gaps = [
-            _Change(a + 1, a_next, b + 1, b_next).shifted(whole.a, whole.b)
+            _Change(a + 1, a_next, b + 1, b_next).shift(whole.a, whole.b)
             for (a, b), (a_next, b_next) in pairwise(ends)
         ]
         todo += reversed(gaps)
 
 
-def _compared(old: Sequence[str], new: Sequence[str], *, readable: bool) -> Iterator[_Change]:
-    """The changes that Myers' method, as diff-match-patch has it, finds."""
+def _diff_short(old: Sequence[str], new: Sequence[str], *, readable: bool) -> Iterator[_Change]:
+    """Yield the changes that diff-match-patch finds, with Myers' O(ND) method (1986)."""
     private = {item: chr(_FIRST_PRIVATE + n) for n, item in enumerate(dict.fromkeys([*old, *new]))}
     dmp = diff_match_patch()
     dmp.Diff_Timeout = 0  # no limit: a clock would make the result depend on the machine
@@ -142,14 +144,18 @@ def _compared(old: Sequence[str], new: Sequence[str], *, readable: bool) -> Iter
             b += len(items)
 
 
-def _anchors(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
-    """The longest ascending pairs of positions of items that are unique on both sides."""
+def _pair_unique_items(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
+    """Return the positions, on both sides, of items unique on each, as many as ascend on both.
+
+    The longest increasing subsequence, found by patience sorting.
+    """
     n_old, n_new = Counter(old), Counter(new)
     a_of = {item: a for a, item in enumerate(old) if n_old[item] == 1 == n_new[item]}
     pairs = [(a_of[item], b) for b, item in enumerate(new) if item in a_of]
-    tops: list[int] = []  # the smallest end of an ascending run of each length, and its pair
+    # Of the ascending runs of each length, the one that ends soonest: its end, and its last pair.
+    tops: list[int] = []
     runs: list[int] = []
-    before: list[int] = []
+    before: list[int] = []  # for each pair, the pair before it in its run, or -1
     for n, (a, _) in enumerate(pairs):
         length = bisect_left(tops, a)
         before.append(runs[length - 1] if length else -1)
@@ -163,7 +169,8 @@ def _anchors(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
     return anchors[::-1]
 
 
-def _without_common_ends(change: _Change, old: Sequence[str], new: Sequence[str]) -> _Change:
+def _strip_common_ends(change: _Change, old: Sequence[str], new: Sequence[str]) -> _Change:
+    """Return `change` without the items that are equal at its start and its end."""
     a, a_stop, b, b_stop = change
     while a < a_stop and b < b_stop and old[a] == new[b]:
         a, b = a + 1, b + 1
@@ -172,24 +179,24 @@ def _without_common_ends(change: _Change, old: Sequence[str], new: Sequence[str]
     return _Change(a, a_stop, b, b_stop)
 
 
-def _trimmed(change: _Change, old: str, new: str) -> _Change:
-    """`change` without the characters it keeps at its ends, as far as editors can stand there.
+def _trim(change: _Change, old: str, new: str) -> _Change:
+    """Return `change` without the characters it keeps at its ends, unless that splits one.
 
-    Whole words are left where most of them changed: `return` to `raise`, not `eturn` to `aise`.
+    A change of which most is new is left whole: `return` to `raise`, not `eturn` to `aise`.
     """
-    a, a_stop, b, b_stop = _without_common_ends(change, old, new)
+    a, a_stop, b, b_stop = _strip_common_ends(change, old, new)
     longer = max(change.a_stop - change.a, change.b_stop - change.b)
     if a < a_stop and b < b_stop and 2 * max(a_stop - a, b_stop - b) > longer:
         return change
-    while a > change.a and (_inside(old, a) or _inside(new, b)):
+    while a > change.a and (_is_inside(old, a) or _is_inside(new, b)):
         a, b = a - 1, b - 1
-    while a_stop < change.a_stop and (_inside(old, a_stop) or _inside(new, b_stop)):
+    while a_stop < change.a_stop and (_is_inside(old, a_stop) or _is_inside(new, b_stop)):
         a_stop, b_stop = a_stop + 1, b_stop + 1
     return _Change(a, a_stop, b, b_stop)
 
 
-def _inside(text: str, offset: int) -> bool:
-    """Whether `offset` lies inside what a user sees as one character."""
+def _is_inside(text: str, offset: int) -> bool:
+    """Return True where `offset` lies inside what a user sees as one character."""
     if not 0 < offset < len(text):
         return False
     before, after = text[offset - 1], text[offset]
@@ -200,11 +207,9 @@ def _inside(text: str, offset: int) -> bool:
     )
 
 
-def _starts(items: Sequence[str]) -> list[int]:
-    starts = [0]
-    for item in items:
-        starts.append(starts[-1] + len(item))
-    return starts
+def _offsets(items: Sequence[str]) -> list[int]:
+    """Return where each item starts in the joined text, and where the last one ends."""
+    return list(accumulate(map(len, items), initial=0))
 
 
 def apply_replacements(text: str, replacements: Sequence[Replacement]) -> str:
@@ -225,24 +230,23 @@ def apply_replacements(text: str, replacements: Sequence[Replacement]) -> str:
 
 
 def unified_diff(old: str, new: str, path: str) -> str:
-    """The unified diff of `old` and `new` that `git apply` and `patch -p1` accept; "" if equal.
+    """Return the unified diff that `git apply` and `patch -p1` accept; "" for equal texts.
 
     Lines break at LF alone, as these programs have it: the CR of a CRLF stays in its line.
     """
     diff = difflib.unified_diff(
         _LF_LINE.findall(old),
         _LF_LINE.findall(new),
-        _header("a", path),
-        _header("b", path),
+        _quote_name(f"a/{path.lstrip('/')}"),
+        _quote_name(f"b/{path.lstrip('/')}"),
     )
     return "".join(
         line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in diff
     )
 
 
-def _header(side: str, path: str) -> str:
-    """A file name of a diff header, quoted as git quotes it where it holds odd characters."""
-    name = f"{side}/{path.lstrip('/')}"
+def _quote_name(name: str) -> str:
+    """Return `name` for a diff's header, quoted as git quotes one with control characters."""
     if not re.search(r'["\\\x00-\x1f\x7f]', name):
         # The tab tells `patch` where a name that holds a space ends.
         return name + "\t" if " " in name else name

@@ -1,7 +1,7 @@
-"""Source files on disk: reading them exactly, and replacing them in one step.
+"""Source files on disk: reading them exactly, and replacing them atomically.
 
 Knows encodings, byte order marks and the file system; nothing of languages, edits or editors.
-Every failure is one `InputError` that names the file and says what to do.
+Every failure is an `InputError` that names the file and says what to do.
 """
 
 import codecs
@@ -23,7 +23,7 @@ __all__ = ["MAX_BYTES", "Document", "Encoding", "decode", "read", "write_atomic"
 Encoding: TypeAlias = Literal["utf-8", "utf-16-le", "utf-16-be"]
 
 MAX_BYTES = 10 * 1024 * 1024
-"""Larger files are refused: no local model's context comes near, so the wrong file was named."""
+"""Larger files are refused: no local model has such a context, so the wrong file was named."""
 
 _BOMS: tuple[tuple[bytes, Encoding], ...] = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -31,7 +31,7 @@ _BOMS: tuple[tuple[bytes, Encoding], ...] = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 
-_CURES = {
+_ADVICE = {
     errno.EACCES: "permission denied; check the permissions of the file and its folder",
     errno.EPERM: "not permitted; check the permissions of the file and its folder",
     errno.EROFS: "the file system is read-only; copy the file elsewhere",
@@ -48,10 +48,10 @@ class Document:
     path: Path
     text: str
     encoding: Encoding = "utf-8"
-    bom: bytes = b""
+    bom: bytes = b""  # the byte order mark the file began with
 
     def encode(self) -> bytes:
-        """The file's bytes: those it was read from as long as `text` is the same."""
+        """Return the file's bytes: those it was read from where `text` is the same."""
         return self.bom + self.text.encode(self.encoding)
 
 
@@ -62,8 +62,8 @@ def read(path: str | os.PathLike[str]) -> Document:
     binary, or not valid in its encoding.
     """
     path = Path(path)
-    with _explained(path, "cannot read"):
-        # Asked before opening: opening a pipe would wait for its writer.
+    with _input_errors(path, "cannot read"):
+        # Before opening the file: opening a pipe would wait for its writer.
         info = path.stat()
         if stat.S_ISDIR(info.st_mode):
             raise InputError(f"{path} is a directory; name a file in it")
@@ -79,31 +79,38 @@ def read(path: str | os.PathLike[str]) -> Document:
 
 
 def decode(data: bytes, path: Path) -> Document:
-    """The document that the bytes `data` are; `path` is only named. Raises InputError as `read`."""
-    bom, encoding = next((known for known in _BOMS if data.startswith(known[0])), (b"", "utf-8"))
+    """Return the document that `data` encodes; `path` is not opened.
+
+    Raises InputError where `data` is binary, or not valid in its encoding.
+    """
+    bom, encoding = next((entry for entry in _BOMS if data.startswith(entry[0])), (b"", "utf-8"))
     try:
         text = data[len(bom) :].decode(encoding)
     except UnicodeDecodeError as error:
         if b"\0" in data and not bom:
-            raise _binary(path, data.index(b"\0")) from None
-        raise _undecodable(path, data, len(bom), error) from error
+            raise _binary_error(path, data.index(b"\0")) from None
+        line = to_lf(data[len(bom) :][: error.start].decode(encoding)).count("\n") + 1
+        raise InputError(
+            f"{path} is not valid {encoding.upper()} (line {line}, byte offset "
+            f"{len(bom) + error.start}: {error.reason}); convert it to UTF-8 first"
+        ) from error
     if "\0" in text:
-        raise _binary(path, len(bom) + len(text[: text.index("\0")].encode(encoding)))
+        raise _binary_error(path, len(bom) + len(text[: text.index("\0")].encode(encoding)))
     return Document(path=path, text=text, encoding=encoding, bom=bom)
 
 
 def write_atomic(path: str | os.PathLike[str], data: bytes, *, expected: bytes | None) -> None:
-    """Replace the file `path` by `data` in one step, or leave it exactly as it is.
+    """Replace the file `path` by `data` atomically, or leave it exactly as it is.
 
     `expected` is what the file must still hold; None means it must not exist yet. A symbolic link
-    stays and its target is replaced; the mode is kept, the owner where the system allows it. Hard
-    links to the file are broken, as by any replacement.
-    Raises InputError when the file changed meanwhile or cannot be written.
+    stays and its target is replaced; the mode is kept, and the owner where the system allows it.
+    Hard links to the file are broken, as by any replacement.
+    Raises InputError where the file has changed or cannot be written.
     """
     path = Path(path)
-    with _explained(path, "cannot write"):
+    with _input_errors(path, "cannot write"):
         target = Path(os.path.realpath(path))
-        _check_present(path, target, expected)
+        _check_unchanged(path, target, expected)
         if expected is not None and not os.access(target, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         temp = target.with_name(f".redraft-{secrets.token_hex(8)}.tmp")
@@ -114,24 +121,25 @@ def write_atomic(path: str | os.PathLike[str], data: bytes, *, expected: bytes |
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
-            _check_present(path, target, expected)
+            _check_unchanged(path, target, expected)
             temp.replace(target)
         finally:
             temp.unlink(missing_ok=True)
         _sync_folder(target.parent)
 
 
-def _check_present(path: Path, target: Path, expected: bytes | None) -> None:
+def _check_unchanged(path: Path, target: Path, expected: bytes | None) -> None:
     try:
         present = target.read_bytes()
     except FileNotFoundError:
         present = None
     if present == expected:
         return
-    what = "no longer exists" if present is None else "changed since it was read"
     if expected is None:
-        what = "exists already"
-    raise InputError(f"{path} {what}; nothing was written. Look at it, then run the edit again")
+        change = "exists already"
+    else:
+        change = "no longer exists" if present is None else "changed since it was read"
+    raise InputError(f"{path} {change}; nothing was written. Look at it, then run the edit again")
 
 
 def _copy_owner_and_mode(target: Path, file: int) -> None:
@@ -143,7 +151,10 @@ def _copy_owner_and_mode(target: Path, file: int) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    # The file is replaced by now; some file systems cannot sync a folder, and that is no failure.
+    """Make the rename in `folder` last through a power cut.
+
+    The file is replaced by now; some file systems cannot sync a folder, and that is no failure.
+    """
     with contextlib.suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:
@@ -153,19 +164,20 @@ def _sync_folder(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def _explained(path: Path, doing: str) -> Iterator[None]:
+def _input_errors(path: Path, doing: str) -> Iterator[None]:
+    """Turn errors of the system into an `InputError` that names `path` and says what to do."""
     try:
         yield
     except FileNotFoundError as error:
-        raise InputError(_missing(path)) from error
+        raise InputError(_explain_missing(path)) from error
     except OSError as error:
-        reason = _CURES.get(error.errno or 0, error.strerror or str(error))
+        reason = _ADVICE.get(error.errno or 0, error.strerror or str(error))
         raise InputError(f"{doing} {path}: {reason}") from error
     except ValueError as error:  # a NUL character in the path
         raise InputError(f"{doing} {str(path)!r}: {error}; check the name") from error
 
 
-def _missing(path: Path) -> str:
+def _explain_missing(path: Path) -> str:
     if path.is_symlink():
         return f"{path} is a symbolic link to {path.readlink()}, which does not exist"
     folder = next((up for up in reversed(path.parents) if not up.exists()), None)
@@ -174,16 +186,7 @@ def _missing(path: Path) -> str:
     return f"{path} does not exist; check the name, or the folder you are in ({Path.cwd()})"
 
 
-def _undecodable(path: Path, data: bytes, start: int, error: UnicodeDecodeError) -> InputError:
-    before = data[start : start + error.start].decode(error.encoding)
-    line = to_lf(before).count("\n") + 1
-    return InputError(
-        f"{path} is not valid {error.encoding.upper()} (line {line}, byte offset "
-        f"{start + error.start}: {error.reason}); convert it to UTF-8 first"
-    )
-
-
-def _binary(path: Path, at: int) -> InputError:
+def _binary_error(path: Path, at: int) -> InputError:
     return InputError(
         f"{path} is binary (NUL byte at offset {at}); name a text file, "
         "or if it is UTF-16 or UTF-32, save it as UTF-8"

@@ -1,8 +1,8 @@
-"""Lines, columns, line endings and indentation of a text, the way editors count them.
+"""Lines, columns, line endings and indentation of a text, counted as editors count them.
 
-The only module that knows how editors count. A line ends at LF, CRLF or CR and nowhere else (as in
-the language server protocol): form feed, U+2028 and their kind are ordinary characters, so
-`str.splitlines` must not be used on a document. Offsets are code points. Pure; no I/O.
+A line ends at LF, CRLF or CR and nowhere else (as in the language server protocol): form feed,
+U+2028 and the like are ordinary characters, so `str.splitlines` must not be used on a document.
+Offsets are code points. Pure; knows nothing of files or of the protocol's types.
 """
 
 import re
@@ -51,7 +51,7 @@ class LineIndex:
         return len(self._starts)
 
     def offset(self, line: int, column: int, unit: Unit) -> int:
-        """The offset of `column`, counted in `unit`, on `line`.
+        """Return the offset of `column`, counted in `unit`, on `line`.
 
         A column past the line's end means the end, before its line ending; a line past the last
         means the document's end. A column inside a character means that character's start.
@@ -62,15 +62,16 @@ class LineIndex:
         characters = content.of(self.text)
         if unit == "utf-32" or characters.isascii():
             return content.start + min(column, len(characters))
-        prefixes = range(len(characters) + 1)
-        n_whole = bisect_right(prefixes, column, key=lambda n: _width(characters[:n], unit)) - 1
+        # The longest prefix that is at most `column` units wide; a part of a character is left out.
+        lengths = range(len(characters) + 1)
+        n_whole = bisect_right(lengths, column, key=lambda n: _width(characters[:n], unit)) - 1
         return content.start + n_whole
 
     def position(self, offset: int, unit: Unit) -> tuple[int, int]:
-        """The line and the column, counted in `unit`, of `offset`.
+        """Return the line and the column, counted in `unit`, of `offset`.
 
         An offset past the document's end means the end. One between the CR and the LF of a CRLF
-        means the end of that line, for no editor can stand between them.
+        means the end of that line, because no cursor can be placed there.
         """
         line = self.line_at(offset)
         content = self._content(line)
@@ -78,23 +79,24 @@ class LineIndex:
         return line, _width(self.text[content.start : stop], unit)
 
     def line_at(self, offset: int) -> int:
-        """The line that holds the character at `offset`; past the end, the last line."""
+        """Return the line that holds the character at `offset`; past the end, the last line."""
         return bisect_right(self._starts, offset) - 1
 
     def line_span(self, line: int) -> Span:
-        """Where `line` lies, with its line ending. Raises IndexError if there is no such line."""
+        """Return the span of `line` with its ending. Raises IndexError if there is no such line."""
         if not 0 <= line < self.n_lines:
             raise IndexError(f"line {line} of {self.n_lines}")
         last = line + 1 == self.n_lines
         return Span(self._starts[line], len(self.text) if last else self._starts[line + 1])
 
     def _content(self, line: int) -> Span:
+        """Return the span of `line` without its ending."""
         span = self.line_span(line)
         return Span(span.start, span.stop - len(line_ending(span.of(self.text))))
 
 
 def split_lines(text: str) -> list[str]:
-    """The lines of `text`, each with its own ending; joined they are `text` again."""
+    """Return the lines of `text`, each with its own ending; joined they are `text` again."""
     return _LINE.findall(text)
 
 
@@ -104,46 +106,46 @@ def to_lf(text: str) -> str:
 
 
 def line_ending(line: str) -> str:
-    """The line ending `line` closes with: LF, CRLF, CR, or nothing."""
+    """Return the ending of `line`: LF, CRLF, CR, or "" where it has none."""
     if line.endswith("\r\n"):
         return "\r\n"
     return line[-1:] if line.endswith(("\n", "\r")) else ""
 
 
 def line_ending_at(text: str, offset: int) -> str:
-    """The ending a new line at `offset` takes: that of the line there, else of the one before it.
+    """Return the ending for a new line at `offset`: that of the line there, or of the one before.
 
     LF in a text without line endings.
     """
+    # Between the CR and the LF of a CRLF the search starts at the CR, so that it finds both.
     after = _ENDING.search(text, offset - (text[offset - 1 : offset + 1] == "\r\n"))
     if after:
         return after.group()
-    last = split_lines(text[:offset])[-2:]
-    return next((ending for line in reversed(last) if (ending := line_ending(line))), "\n")
+    last_two = split_lines(text[:offset])[-2:]
+    return next((ending for line in reversed(last_two) if (ending := line_ending(line))), "\n")
 
 
 def detect_indentation(text: str) -> str | None:
-    """One step of the indentation of `text`: a tab, or so many spaces; None if none is indented.
+    """Return one step of the indentation of `text`: a tab, or some spaces; None if there is none.
 
-    The step in spaces is the commonest growth from one line to the next; a growth of 1 is taken
-    for alignment (as in block comments) unless nothing else is seen.
+    The step in spaces is the commonest growth from one line to the next; a growth of 1 counts as
+    alignment (as in block comments) unless nothing else is seen.
     """
     lines = [line for line in split_lines(text) if line.strip()]
     margins = [line[: len(line) - len(line.lstrip(" \t"))] for line in lines]
     n_tabs = sum(margin.startswith("\t") for margin in margins)
     n_spaces = sum(margin.startswith(" ") for margin in margins)
-    if n_tabs or n_spaces:
-        return "\t" if n_tabs >= n_spaces else " " * _space_step(margins)
-    return None
-
-
-def _space_step(margins: list[str]) -> int:
+    if not n_tabs and not n_spaces:
+        return None
+    if n_tabs >= n_spaces:
+        return "\t"
     widths = [0, *(len(margin) for margin in margins if not margin.startswith("\t"))]
-    steps = Counter(b - a for a, b in pairwise(widths) if b > a)
-    return max(steps, key=lambda step: (step > 1, steps[step], -step))
+    steps = Counter(after - before for before, after in pairwise(widths) if after > before)
+    return " " * max(steps, key=lambda step: (step > 1, steps[step], -step))
 
 
 def _width(characters: str, unit: Unit) -> int:
+    """Return how many `unit` code units `characters` take."""
     # A client may send a lone surrogate; it is one UTF-16 unit there and must not raise here.
     match unit:
         case "utf-8":
