@@ -19,7 +19,13 @@ from diff_match_patch import diff_match_patch
 from redraft.records import Replacement, Span
 from redraft.text.lines import split_lines
 
-__all__ = ["apply_replacements", "minimal_replacements", "unified_diff"]
+__all__ = [
+    "Change",
+    "apply_replacements",
+    "changed_stretches",
+    "minimal_replacements",
+    "unified_diff",
+]
 
 # Items of both sides that are compared at once. Myers' method takes up to the square of this in
 # steps of Python: 0.1 s at worst for one stretch.
@@ -39,7 +45,7 @@ _LF_LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _ZERO_WIDTH_JOINER = "\u200d"
 
 
-class _Change(NamedTuple):
+class Change(NamedTuple):
     """Items [a, a_stop) of the old sequence became items [b, b_stop) of the new one.
 
     The names are those of difflib: a is the old side, b the new one.
@@ -50,8 +56,8 @@ class _Change(NamedTuple):
     b: int
     b_stop: int
 
-    def shift(self, a: int, b: int) -> "_Change":
-        return _Change(self.a + a, self.a_stop + a, self.b + b, self.b_stop + b)
+    def shift(self, a: int, b: int) -> "Change":
+        return Change(self.a + a, self.a_stop + a, self.b + b, self.b_stop + b)
 
 
 def minimal_replacements(old: str, new: str, *, offset: int = 0) -> tuple[Replacement, ...]:
@@ -63,8 +69,8 @@ def minimal_replacements(old: str, new: str, *, offset: int = 0) -> tuple[Replac
     """
     old_lines, new_lines = split_lines(old), split_lines(new)
     a_starts, b_starts = _offsets(old_lines), _offsets(new_lines)
-    changes: list[_Change] = []
-    for lines in _diff(old_lines, new_lines):
+    changes: list[Change] = []
+    for lines in changed_stretches(old_lines, new_lines):
         old_part, new_part = old_lines[lines.a : lines.a_stop], new_lines[lines.b : lines.b_stop]
         for words in _diff_words(old_part, new_part):
             change = words.shift(a_starts[lines.a], b_starts[lines.b])
@@ -77,7 +83,7 @@ def minimal_replacements(old: str, new: str, *, offset: int = 0) -> tuple[Replac
     )
 
 
-def _diff_words(old_lines: list[str], new_lines: list[str]) -> Iterator[_Change]:
+def _diff_words(old_lines: list[str], new_lines: list[str]) -> Iterator[Change]:
     """Yield the changes inside a stretch of changed lines, in characters from its start."""
     if len(old_lines) == len(new_lines) > 1:
         # Line by line the comparison stays small, and a word never pairs with one lines away.
@@ -89,18 +95,20 @@ def _diff_words(old_lines: list[str], new_lines: list[str]) -> Iterator[_Change]
         return
     old_words, new_words = _WORD.findall("".join(old_lines)), _WORD.findall("".join(new_lines))
     a_starts, b_starts = _offsets(old_words), _offsets(new_words)
-    for c in _diff(old_words, new_words, readable=True):
-        yield _Change(a_starts[c.a], a_starts[c.a_stop], b_starts[c.b], b_starts[c.b_stop])
+    for c in changed_stretches(old_words, new_words, readable=True):
+        yield Change(a_starts[c.a], a_starts[c.a_stop], b_starts[c.b], b_starts[c.b_stop])
 
 
-def _diff(old: Sequence[str], new: Sequence[str], *, readable: bool = False) -> Iterator[_Change]:
+def changed_stretches(
+    old: Sequence[str], new: Sequence[str], *, readable: bool = False
+) -> Iterator[Change]:
     """Yield the changed stretches of two sequences, ascending, with equal items between them.
 
     Stretches too long to compare are cut at items found exactly once on both sides (Bram Cohen's
     patience diff); where there is none, the stretch is one change. `readable` merges changes that
     are longer than the equal items between them.
     """
-    todo = [_Change(0, len(old), 0, len(new))]
+    todo = [Change(0, len(old), 0, len(new))]
     while todo:
         whole = _strip_common_ends(todo.pop(), old, new)
         a_items, b_items = old[whole.a : whole.a_stop], new[whole.b : whole.b_stop]
@@ -116,13 +124,13 @@ def _diff(old: Sequence[str], new: Sequence[str], *, readable: bool = False) -> 
             continue
         ends = [(-1, -1), *anchors, (len(a_items), len(b_items))]
         gaps = [
-            _Change(a + 1, a_next, b + 1, b_next).shift(whole.a, whole.b)
+            Change(a + 1, a_next, b + 1, b_next).shift(whole.a, whole.b)
             for (a, b), (a_next, b_next) in pairwise(ends)
         ]
         todo += reversed(gaps)
 
 
-def _diff_short(old: Sequence[str], new: Sequence[str], *, readable: bool) -> Iterator[_Change]:
+def _diff_short(old: Sequence[str], new: Sequence[str], *, readable: bool) -> Iterator[Change]:
     """Yield the changes that diff-match-patch finds, with Myers' O(ND) method (1986)."""
     private = {item: chr(_FIRST_PRIVATE + n) for n, item in enumerate(dict.fromkeys([*old, *new]))}
     dmp = diff_match_patch()
@@ -135,7 +143,7 @@ def _diff_short(old: Sequence[str], new: Sequence[str], *, readable: bool) -> It
     for operation, items in [*diffs, (dmp.DIFF_EQUAL, "")]:
         if operation == dmp.DIFF_EQUAL:
             if (a, b) != (a_equal, b_equal):
-                yield _Change(a_equal, a, b_equal, b)
+                yield Change(a_equal, a, b_equal, b)
             a_equal = a = a + len(items)
             b_equal = b = b + len(items)
         elif operation == dmp.DIFF_DELETE:
@@ -169,17 +177,17 @@ def _pair_unique_items(old: Sequence[str], new: Sequence[str]) -> list[tuple[int
     return anchors[::-1]
 
 
-def _strip_common_ends(change: _Change, old: Sequence[str], new: Sequence[str]) -> _Change:
+def _strip_common_ends(change: Change, old: Sequence[str], new: Sequence[str]) -> Change:
     """Return `change` without the items that are equal at its start and its end."""
     a, a_stop, b, b_stop = change
     while a < a_stop and b < b_stop and old[a] == new[b]:
         a, b = a + 1, b + 1
     while a < a_stop and b < b_stop and old[a_stop - 1] == new[b_stop - 1]:
         a_stop, b_stop = a_stop - 1, b_stop - 1
-    return _Change(a, a_stop, b, b_stop)
+    return Change(a, a_stop, b, b_stop)
 
 
-def _trim(change: _Change, old: str, new: str) -> _Change:
+def _trim(change: Change, old: str, new: str) -> Change:
     """Return `change` without the characters it keeps at its ends, unless that splits one.
 
     A change of which most is new is left whole: `return` to `raise`, not `eturn` to `aise`.
@@ -192,7 +200,7 @@ def _trim(change: _Change, old: str, new: str) -> _Change:
         a, b = a - 1, b - 1
     while a_stop < change.a_stop and (_is_inside(old, a_stop) or _is_inside(new, b_stop)):
         a_stop, b_stop = a_stop + 1, b_stop + 1
-    return _Change(a, a_stop, b, b_stop)
+    return Change(a, a_stop, b, b_stop)
 
 
 def _is_inside(text: str, offset: int) -> bool:
