@@ -7,7 +7,6 @@ or the settings, and everything that can be wrong with them before a file is ope
 import argparse
 import hashlib
 import json
-import os
 import secrets
 import sys
 import time
@@ -37,6 +36,7 @@ from redraft.codemod.replies import Cache
 from redraft.codemod.run import RunContext, run
 from redraft.codemod.select import Scope, Selection
 from redraft.codemod.write import Writer, undo
+from redraft.config.actions import DIAGNOSTIC, EDIT_ACTION, SELECTION, load_actions
 from redraft.config.settings import Settings
 from redraft.errors import InputError
 from redraft.records import DecodeOptions, Model
@@ -278,16 +278,13 @@ def _what(args: argparse.Namespace) -> tuple[Recipe, list[Path]]:
 
 
 def _action(name: str) -> Recipe:
-    from redraft.config.actions import DIAGNOSTIC, SELECTION  # the language server: slow to import
-    from redraft.lsp.server_config import ServerConfig
-
-    actions, problems = ServerConfig({}, os.environ).actions(Path.cwd() / "any")
+    actions, problems = load_actions(Path.cwd())
     known = {action.name: action for action in actions}
     if name not in known:
         wrong = "".join(f"; {problem}" for problem in problems)
         raise InputError(f"there is no action {name!r}: there are {', '.join(known)}{wrong}")
     action = known[name]
-    if DIAGNOSTIC in action.instruction or SELECTION in action.instruction or name == "edit":
+    if DIAGNOSTIC in action.instruction or SELECTION in action.instruction or name == EDIT_ACTION:
         raise InputError(f"the action {name!r} needs an editor: it is about what is selected there")
     scope: Scope = "file" if action.scope == "file" else "function"
     return Recipe(instruction=action.instruction, scope=scope, lang=action.languages)

@@ -9,7 +9,6 @@ import os
 import signal
 import socket
 import sys
-from contextlib import AbstractContextManager
 from dataclasses import fields
 from typing import BinaryIO, Final, cast
 
@@ -17,7 +16,6 @@ from redraft.cli import options
 from redraft.cli.output import print_status
 from redraft.config.settings import Settings
 from redraft.errors import InputError
-from redraft.lsp.model_worker import LanguageModel
 
 __all__ = ["add_parser", "handler"]
 
@@ -52,8 +50,11 @@ def add_parser(subparsers: options.Subparsers) -> None:
 
 def handler(args: argparse.Namespace) -> int:
     """Serve until the client is done."""
-    from redraft.lsp.serve import serve  # the protocol's library: not for `redraft --help`
+    # Imports the protocol's library, which `redraft --help` should not wait for.
+    from redraft.lsp.serve import OpenModel, serve
 
+    # Only the engine's model can prefill in the background, and `open_model` opens no other.
+    open_model = cast("OpenModel", options.open_model)
     # The thread that waits for the editor cannot be woken: end at once, there is nothing to save.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     flags = {field.name: getattr(args, field.name, None) for field in fields(Settings)}
@@ -61,14 +62,9 @@ def handler(args: argparse.Namespace) -> int:
         host, port = _address(args.tcp, allow_remote=args.allow_remote)
         with _client(host, port) as connection:
             received, sent = connection.makefile("rb"), connection.makefile("wb")
-            return serve(received, sent, open_model=_open, flags=flags)
+            return serve(received, sent, open_model=open_model, flags=flags)
     stdin, stdout = _private_pipes()
-    return serve(stdin, stdout, open_model=_open, flags=flags)
-
-
-def _open(chosen: Settings) -> AbstractContextManager[LanguageModel]:
-    # The engine can prefill in the background too, which the command line has no use for.
-    return cast("AbstractContextManager[LanguageModel]", options.open_model(chosen))
+    return serve(stdin, stdout, open_model=open_model, flags=flags)
 
 
 def _private_pipes() -> tuple[BinaryIO, BinaryIO]:

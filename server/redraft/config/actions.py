@@ -1,41 +1,47 @@
-"""The named instructions that editors offer, and the layers they come from.
+"""Actions: the named instructions that editors and `redraft codemod --action` offer.
 
-Built-in actions, then the user's own file, the project's pyproject.toml and redraft.toml, then the
-editor's settings: each layer may add actions, change single keys of known ones, and switch them
-off. What is wrong with a layer's action is told with its place, and that entry alone is left out.
+They come in layers: the built-in ones, then the user's own file, the project's pyproject.toml and
+redraft.toml, then the editor's settings. Each layer may add actions, change single keys of known
+ones, and switch them off. An entry that is wrong is left out and reported with its place; the
+others work. Knows nothing of how an action is offered or run.
 """
 
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, get_args
 
+from redraft.config import settings
+from redraft.errors import InputError
 from redraft.syntax import LANGUAGES
 
 __all__ = [
-    "ASK",
     "BUILT_IN",
     "DIAGNOSTIC",
-    "FIX",
+    "EDIT_ACTION",
+    "FIX_ACTION",
     "SELECTION",
     "Action",
     "Layer",
     "Scope",
-    "layered",
+    "load_actions",
+    "merge_layers",
 ]
 
 Scope: TypeAlias = Literal["function", "selection", "file"]
 
-# In an instruction, what stands for the problem under the cursor and for the selected text.
+# Placeholders in an instruction: the problem under the cursor and the selected text.
 DIAGNOSTIC: Final = "{diagnostic}"
 SELECTION: Final = "{selection}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Action:
-    """An instruction with a name. `scope` None: the selection, else the function.
+    """An instruction with a name.
 
-    `needs_lines`: it has no sense on a part of a line, which then stands for the function.
+    `scope` None means the selection, or the function where nothing is selected. An action that
+    `needs_lines` makes no sense for a part of a line: it is about the function then.
     """
 
     name: str
@@ -43,29 +49,29 @@ class Action:
     instruction: str
     scope: Scope | None = None
     needs_lines: bool = False
-    languages: tuple[str, ...] = ()  # names of `redraft.syntax`; none: every language
+    languages: tuple[str, ...] = ()  # names of `redraft.syntax`; empty: every language
     enabled: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layer:
-    """Actions as a file or the editor's settings give them; `place` says where."""
+    """A table of actions as a file or the editor has it; `place` names it in messages."""
 
     place: str
     table: object
 
 
-ASK: Final = "edit"  # asks the user what to do: its instruction is the question
-FIX: Final = "fix"  # offered for each diagnostic under the cursor
+EDIT_ACTION: Final = "edit"  # asks the user what to do: its instruction is the question
+FIX_ACTION: Final = "fix"  # offered for each diagnostic under the cursor
 
 BUILT_IN: Final = (
     Action(
-        name=ASK,
+        name=EDIT_ACTION,
         title="Edit with instruction...",
         instruction="What shall be changed?",
     ),
     Action(
-        name=FIX,
+        name=FIX_ACTION,
         title="Fix this problem",
         instruction=f"Fix this problem: {DIAGNOSTIC}",
     ),
@@ -107,8 +113,34 @@ BUILT_IN: Final = (
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 
 
-def layered(layers: Iterable[Layer]) -> tuple[tuple[Action, ...], tuple[str, ...]]:
-    """The actions that result, in the order they first appeared, and what was wrong."""
+def load_actions(
+    folder: Path, *, editor: object = None, trust_project: bool = True
+) -> tuple[tuple[Action, ...], tuple[str, ...]]:
+    """Return the actions for files in `folder`, and what is wrong in the layers.
+
+    `editor` is the table in the editor's settings. A project that is not trusted has no layer.
+    """
+    files = [settings.user_file()] if settings.user_file().is_file() else []
+    if trust_project:
+        files += settings.project_files(folder)
+    layers: list[Layer] = []
+    problems: list[str] = []
+    for file in files:
+        prefix = "" if file.name == settings.FILE_NAME else "tool.redraft."
+        try:
+            table = settings.table_of(file).get(settings.ACTIONS, {})
+        except InputError as error:
+            problems.append(str(error))
+        else:
+            layers.append(Layer(place=f"{file}: {prefix}{settings.ACTIONS}", table=table))
+    if editor is not None:
+        layers.append(Layer(place=f"redraft.{settings.ACTIONS}", table=editor))
+    actions, wrong = merge_layers(layers)
+    return actions, (*problems, *wrong)
+
+
+def merge_layers(layers: Iterable[Layer]) -> tuple[tuple[Action, ...], tuple[str, ...]]:
+    """Return the actions that are switched on, in the order they first appear, and the problems."""
     actions = {action.name: action for action in BUILT_IN}
     problems: list[str] = []
     for layer in layers:
@@ -116,34 +148,38 @@ def layered(layers: Iterable[Layer]) -> tuple[tuple[Action, ...], tuple[str, ...
             problems.append(f"{layer.place} must be a table, not {layer.table!r}")
             continue
         for name, entry in layer.table.items():
-            problem, merged = _merged(str(name), entry, actions.get(name))
-            if merged:
-                actions[name] = merged
-            else:
-                problems.append(f"{layer.place}.{name}{problem}")
+            try:
+                actions[name] = _override(actions.get(name), str(name), entry, layer.place)
+            except InputError as error:  # noqa: PERF203 - a table has few entries
+                problems.append(str(error))
     return tuple(action for action in actions.values() if action.enabled), tuple(problems)
 
 
-def _merged(name: str, entry: object, known: Action | None) -> tuple[str, Action | None]:
-    """`entry` over the action it changes, or what is wrong, going on from the entry's place."""
+def _override(action: Action | None, name: str, entry: object, table: str) -> Action:
+    """Return `action` with the keys of `entry`, or a new action where there is none of that name.
+
+    Raises InputError that says what is wrong, and where: `table` is the place of the entry.
+    """
+    place = f"{table}.{name}"
     if not _NAME.fullmatch(name):
-        return ": a name consists of letters, digits, - and _", None
+        raise InputError(f"{place}: a name consists of letters, digits, - and _")
     if not isinstance(entry, Mapping):
-        return f" must be a table, not {entry!r}", None
+        raise InputError(f"{place} must be a table, not {entry!r}")
     for key, value in entry.items():
         if key not in _CHECKS:
-            return f": unknown key {key!r}: the keys are {', '.join(_CHECKS)}", None
-        if not _CHECKS[key][0](value):
-            return f".{key} must be {_CHECKS[key][1]}, not {value!r}", None
+            raise InputError(f"{place}: unknown key {key!r}: the keys are {', '.join(_CHECKS)}")
+        is_valid, expected = _CHECKS[key]
+        if not is_valid(value):
+            raise InputError(f"{place}.{key} must be {expected}, not {value!r}")
     given: dict[str, Any] = {
-        key: tuple(v) if isinstance(v, list) else v for key, v in entry.items()
+        key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()
     }
-    if known:
-        return "", replace(known, **given)
+    if action:
+        return replace(action, **given)
     if "instruction" not in given:
-        return ".instruction is missing", None
+        raise InputError(f"{place}.instruction is missing")
     given.setdefault("title", name.replace("-", " ").replace("_", " ").capitalize())
-    return "", Action(name=name, **given)
+    return Action(name=name, **given)
 
 
 def _is_text(value: object) -> bool:

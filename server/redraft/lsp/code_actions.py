@@ -11,7 +11,13 @@ from typing import Any, Final
 
 from lsprotocol import types
 
-from redraft.config.actions import ASK, DIAGNOSTIC, FIX, SELECTION, Action
+from redraft.config.actions import (
+    DIAGNOSTIC,
+    EDIT_ACTION,
+    FIX_ACTION,
+    SELECTION,
+    Action,
+)
 from redraft.lsp import contract
 from redraft.lsp.documents import OpenDocument
 from redraft.lsp.positions import span_of
@@ -69,11 +75,11 @@ def _of(
         "title": action.title,
         "wait": False,
     }
-    if action.name == ASK:
+    if action.name == EDIT_ACTION:
         if client.can_ask:
             arguments = base | {"wait": True, "question": action.instruction}
             yield _action(action, action.title, contract.PROMPT, arguments, client)
-    elif action.name == FIX:
+    elif action.name == FIX_ACTION:
         for diagnostic in params.context.diagnostics:
             text = action.instruction.replace(DIAGNOSTIC, _said(diagnostic))
             # A squiggle covers a word; what is to be fixed is the code around it.

@@ -13,7 +13,7 @@ from redraft.lsp.server import Server
 from redraft.lsp.server_config import ServerConfig
 from redraft.lsp.streams import MessageReader, MessageWriter
 
-__all__ = ["serve"]
+__all__ = ["OpenModel", "serve"]
 
 
 def serve(

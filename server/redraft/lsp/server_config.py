@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from redraft.config import settings
-from redraft.config.actions import Action, Layer, layered
+from redraft.config.actions import Action, load_actions
 from redraft.config.settings import Settings
-from redraft.errors import InputError
 from redraft.lsp import contract
 
 __all__ = ["EditorSettings", "ServerConfig", "editor_settings"]
@@ -84,21 +83,7 @@ class ServerConfig:
 
     def actions(self, path: Path) -> tuple[tuple[Action, ...], tuple[str, ...]]:
         """The actions for the file `path`, and what is wrong with some of them."""
-        files = [settings.user_file()] if settings.user_file().is_file() else []
-        if self.is_trusted:
-            files += settings.project_files(path.parent)
-        layers: list[Layer] = []
-        problems: list[str] = []
-        for file in files:
-            table = "" if file.name == settings.FILE_NAME else "tool.redraft."
-            try:
-                given = settings.table_of(file).get(settings.ACTIONS, {})
-                layers.append(Layer(place=f"{file}: {table}{settings.ACTIONS}", table=given))
-            except InputError as error:
-                problems.append(str(error))
-        layers.append(Layer(place=f"{contract.SECTION}.actions", table=self.editor.actions))
-        actions, wrong = layered(layers)
-        return actions, (*problems, *wrong)
+        return load_actions(path.parent, editor=self.editor.actions, trust_project=self.is_trusted)
 
 
 def _snake(key: str) -> str:

@@ -11,7 +11,7 @@ from lsprotocol import types
 from tests.redraft.lsp.conftest import SHOP, script
 from tests.redraft.lsp.editor import CAPABILITIES, Editor, ResponseError
 
-from redraft.config.actions import BUILT_IN, Action, Layer, layered
+from redraft.config.actions import BUILT_IN, Action, Layer, merge_layers
 from redraft.errors import InputError
 from redraft.lsp.code_actions import ClientAbilities, offers
 from redraft.lsp.documents import OpenDocument
@@ -23,7 +23,7 @@ TABLE = "p.toml: actions"
 
 
 def actions_of(*tables: object) -> tuple[dict[str, Any], tuple[str, ...]]:
-    actions, problems = layered(Layer(place=TABLE, table=table) for table in tables)
+    actions, problems = merge_layers(Layer(place=TABLE, table=table) for table in tables)
     return {action.name: action for action in actions}, problems
 
 
