@@ -14,30 +14,38 @@ from redraft.syntax.languages import (
     compiles,
     language_of,
 )
-from redraft.syntax.targets import (
-    Target,
-    bodies,
+from redraft.syntax.source import Statement
+from redraft.syntax.structure import (
     captured,
+    import_statements,
     parse_errors,
+    parse_problems,
     prose,
-    target_at,
-    target_named,
-    targets,
+    statements,
+    verbatim_lines,
+    verbatim_spans,
 )
+from redraft.syntax.targets import Target, bodies, target_at, target_named, targets
 
 __all__ = [
     "LANGUAGES",
     "Language",
+    "Statement",
     "Target",
     "bodies",
     "captured",
     "comment",
     "comment_openers",
     "compiles",
+    "import_statements",
     "language_of",
     "parse_errors",
+    "parse_problems",
     "prose",
+    "statements",
     "target_at",
     "target_named",
     "targets",
+    "verbatim_lines",
+    "verbatim_spans",
 ]

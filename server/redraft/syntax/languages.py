@@ -14,7 +14,7 @@ predicate, and any other capture the definition itself: its name is the target's
 import ctypes
 import re
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module, resources
@@ -51,7 +51,8 @@ class Language:
       `module` and `function` load it; `queries` are the files in `queries/` that name definitions.
       `wrappers` are nodes that belong to the one definition in them (`export`, `template`),
       `attached` what belongs to the definition below it besides comments and decorators,
-      `unnamed` the parts of a dotted name that nobody would type.
+      `unnamed` the parts of a dotted name that nobody would type, `body_field` the field with the
+      body of a function, for grammars whose queries with a `@body` are slow to compile.
     Structure, as node types of the grammar:
       `imports` are import statements, as are nodes of the types in `import_patterns` whose text
       begins as the pattern says; `import_parents` may hold some, besides the file itself.
@@ -79,6 +80,7 @@ class Language:
     wrappers: str = ""
     attached: str = ""
     unnamed: str = ""
+    body_field: str = ""
     imports: str = ""
     import_patterns: Mapping[str, str] = field(default_factory=dict)
     import_parents: str = ""
@@ -140,7 +142,7 @@ _ECMASCRIPT_NOT_STATEMENTS = "import_clause export_clause"
 
 _TYPESCRIPT_STATEMENTS = (
     f"{_ECMASCRIPT_STATEMENTS} property_signature method_signature abstract_method_signature "
-    "function_signature enum_assignment"
+    "function_signature enum_assignment import_alias"
 )
 
 _TYPESCRIPT_NOT_STATEMENTS = (
@@ -265,6 +267,7 @@ LANGUAGES: Mapping[str, Language] = {
         block_comment=_SLASHES,
         wrappers="type_definition declaration field_declaration",
         imports="preproc_include",
+        import_parents="preproc_ifdef preproc_if",
         statements=_C_STATEMENTS,
         not_statements="parameter_declaration bitfield_clause",
         verbatim="string_literal",
@@ -283,6 +286,7 @@ LANGUAGES: Mapping[str, Language] = {
             "linkage_specification"
         ),
         imports="preproc_include using_declaration",
+        import_parents="preproc_ifdef preproc_if",
         statements=f"{_C_STATEMENTS} template_instantiation field_initializer",
         not_statements=(
             "parameter_declaration optional_parameter_declaration variadic_parameter_declaration "
@@ -323,7 +327,7 @@ LANGUAGES: Mapping[str, Language] = {
         import_patterns={"call": r"(?:require|require_relative|load|autoload)\b"},
         statements="if unless while until for case when rescue ensure else elsif begin method "
         "singleton_method class singleton_class module",
-        not_statements="in_clause",
+        not_statements="heredoc_body",
         blocks="program body_statement block_body then else ensure begin do",
         verbatim="string heredoc_body",
     ),
@@ -344,7 +348,7 @@ LANGUAGES: Mapping[str, Language] = {
             "base_clause class_interface_clause namespace_use_clause use_as_clause "
             "anonymous_function_use_clause use_instead_of_clause"
         ),
-        verbatim="string encapsed_string heredoc nowdoc text",
+        verbatim="string encapsed_string heredoc nowdoc",
     ),
     "kotlin": Language(
         module="tree_sitter_kotlin",
@@ -373,7 +377,10 @@ LANGUAGES: Mapping[str, Language] = {
             "assignment_statement": r"[^=]*=\s*require\b",
             "function_call": r"require\b",
         },
-        not_statements="for_generic_clause for_numeric_clause implicit_variable_declaration",
+        not_statements=(
+            "for_generic_clause for_numeric_clause implicit_variable_declaration "
+            "function_definition"
+        ),
         blocks="chunk block",
         verbatim="string",
     ),
@@ -394,6 +401,7 @@ LANGUAGES: Mapping[str, Language] = {
     "swift": Language(
         module="tree_sitter_swift",
         queries="swift",
+        body_field="body",
         suffixes=".swift",
         line_comment="//",
         block_comment=_SLASHES,
@@ -418,6 +426,15 @@ LANGUAGES: Mapping[str, Language] = {
         verbatim="literal",
     ),
 }
+
+
+_STATEMENT = re.compile(
+    r"(?:^|_)(?:statement|declaration|definition|clause|item|comment|decorator)$"
+)
+
+
+# What ends as a statement does, and is only what holds some, or nothing.
+_NOT_STATEMENTS = frozenset({"body_statement", "compound_statement", "empty_statement"})
 
 
 def _by_word(fact: Callable[[Language], str]) -> dict[str, str]:
@@ -489,6 +506,12 @@ class Grammar:
     language: tree_sitter.Language
     definitions: tree_sitter.Query
     problems: tree_sitter.Query
+    statements: tree_sitter.Query
+    not_statements: frozenset[str]
+    verbatim: tree_sitter.Query
+    directive: re.Pattern[bytes] | None
+    import_patterns: Mapping[str, re.Pattern[bytes]]
+    import_parents: frozenset[str]
     wrappers: frozenset[str]
     attached: frozenset[str]
     unnamed: frozenset[str]
@@ -513,10 +536,43 @@ def grammar(language: str) -> Grammar:
         language=loaded,
         definitions=tree_sitter.Query(loaded, definitions),
         problems=tree_sitter.Query(loaded, "(ERROR) @problem (MISSING) @problem"),
+        statements=tree_sitter.Query(loaded, _statement_query(loaded, facts)),
+        not_statements=_NOT_STATEMENTS | set(facts.not_statements.split()),
+        verbatim=tree_sitter.Query(
+            loaded,
+            _any_of(facts.verbatim.split(), "verbatim")
+            + _any_of(facts.verbatim_lines.split(), "lines"),
+        ),
+        directive=re.compile(f"^(?:{facts.directive})".encode(), re.MULTILINE)
+        if facts.directive
+        else None,
+        import_patterns={kind: re.compile(b"") for kind in facts.imports.split()}
+        | {kind: re.compile(pattern.encode()) for kind, pattern in facts.import_patterns.items()},
+        import_parents=frozenset(facts.import_parents.split()),
         wrappers=frozenset(facts.wrappers.split()),
         attached=frozenset(facts.attached.split()),
         unnamed=frozenset(facts.unnamed.split()),
     )
+
+
+def _statement_query(loaded: tree_sitter.Language, facts: Language) -> str:
+    """Return a query of the node types that end as statements' do, and of the table's own."""
+    kinds = {
+        kind
+        for number in range(loaded.node_kind_count)
+        if loaded.node_kind_is_named(number)
+        and loaded.node_kind_is_visible(number)
+        and (kind := loaded.node_kind_for_id(number))
+        and _STATEMENT.search(kind)
+    }
+    kinds |= set(facts.statements.split())
+    in_blocks = "".join(f"({block} (_) @statement)\n" for block in facts.blocks.split())
+    return _any_of(sorted(kinds), "statement") + in_blocks
+
+
+def _any_of(kinds: Sequence[str], capture: str) -> str:
+    """Return a query that captures the nodes of these types; "" for none."""
+    return f"[{' '.join(f'({kind})' for kind in kinds)}] @{capture}\n" if kinds else ""
 
 
 def _load(pointer: object) -> tree_sitter.Language:

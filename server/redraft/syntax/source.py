@@ -6,6 +6,7 @@ The only module that talks to tree-sitter and the only one that counts UTF-8 byt
 import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from tree_sitter import Node, Parser, Query, QueryCursor, QueryError
 
@@ -13,11 +14,13 @@ from redraft.errors import InputError
 from redraft.records import Span
 from redraft.syntax.languages import Grammar, grammar
 
-__all__ = ["Definition", "SyntaxTree", "normal_name"]
+__all__ = ["Definition", "Statement", "SyntaxTree", "normal_name", "parse"]
 
 _ATTACHED = frozenset({"attribute_item", "decorator"})  # besides comments
 
 _CLASSES = frozenset({"class", "enum", "impl", "interface", "object", "struct", "trait"})
+
+_FUNCTIONS = frozenset({"function", "method"})
 
 _LONE_CR = re.compile(rb"\r(?!\n)")
 
@@ -49,72 +52,217 @@ class _DefinitionMatch:
     body: Node | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement:
+    """A statement, declaration, branch, decorator or comment. `kind`: its node's type."""
+
+    kind: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Verbatim:
+    """Bytes [start, stop) whose white space is content; `lines` are those that begin in it."""
+
+    start: int
+    stop: int
+    lines: range
+
+
 class SyntaxTree:
-    """`text`, parsed as `language`. Raises InputError where that is none of ours."""
+    """A text, parsed as `language`, and what is embedded in it as the language of that.
+
+    Raises InputError where `language` is none of ours.
+    """
 
     def __init__(self, text: str, language: str) -> None:
-        self._grammar: Grammar = grammar(language)
         # A lone surrogate has no UTF-8 form: a one-byte stand-in keeps the count of code points.
         data = text.encode("utf-8", "replace")
         # Grammars end their lines at LF; a CR in its place keeps every offset.
         self._data = _LONE_CR.sub(b"\n", data)
-        self._root = Parser(self._grammar.language).parse(self._data).root_node
+        self._parts = [_Part(self._data, grammar(language))]
 
-    def n_problems(self) -> int:
-        """How many stretches the parser could not understand or had to invent."""
-        if not self._root.has_error:
-            return 0
-        captures = QueryCursor(self._grammar.problems).captures(self._root)
-        return len(captures.get("problem", []))
+    def problems(self) -> list[Span]:
+        """Return the stretches that the parser could not understand or had to invent."""
+        nodes: list[Node] = []
+        for part in self._parts:
+            if part.root.has_error:
+                captures = QueryCursor(part.grammar.problems).captures(part.root)
+                nodes += captures.get("problem", [])
+        return self._spans(nodes)
 
     def captured(self, query: str) -> list[Span]:
-        """What the captures of the tree-sitter query `query` name, in the order they begin.
+        """Return what the captures of the tree-sitter query `query` name, as they begin.
 
         Raises InputError where the grammar does not know such a query.
         """
+        part = self._parts[0]
         try:
-            captures = QueryCursor(Query(self._grammar.language, query)).captures(self._root)
+            compiled = Query(part.grammar.language, query)
         except QueryError as error:
             raise InputError(f"not a query of this grammar: {error}") from error
+        captures = QueryCursor(compiled).captures(part.root)
         nodes = {node.id: node for found in captures.values() for node in found}.values()
         return self._spans(nodes)
 
     def prose(self) -> list[Span]:
-        """Comments, and strings that stand where a statement may, in the order they begin."""
-        found, nodes = [], [self._root]
+        """Return comments, and strings that stand where a statement may, as they begin."""
+        return self._spans([node for part in self._parts for node in part.prose()])
+
+    def imports(self) -> list[Span]:
+        """Return the import statements of the file's top level, without their line endings."""
+        ends = [
+            (node.start_byte, node.start_byte + len(self._bytes(node).rstrip()))
+            for part in self._parts
+            for node in part.imports(part.root)
+        ]
+        return self._byte_spans(ends)
+
+    def statements(self) -> list[Statement]:
+        """Return every statement, nested ones as well, outer before inner."""
+        nodes = [node for part in self._parts for node in part.statements()]
+        ends = [
+            (node.start_byte, node.start_byte + len(self._bytes(node).rstrip())) for node in nodes
+        ]
+        place = _code_points(self._data, (offset for pair in ends for offset in pair))
+        found = [
+            Statement(kind=node.type, span=Span(place[start], place[stop]))
+            for node, (start, stop) in zip(nodes, ends, strict=True)
+        ]
+        return sorted(found, key=lambda statement: (statement.span.start, -statement.span.stop))
+
+    def verbatim(self) -> list[Span]:
+        """Return the stretches of several lines whose white space is content."""
+        stretches = sorted(
+            (verbatim.start, verbatim.stop) for part in self._parts for verbatim in part.verbatim()
+        )
+        merged: list[tuple[int, int]] = []
+        for start, stop in stretches:
+            if merged and start <= merged[-1][1] + 1:  # next to each other, but for a line ending
+                merged[-1] = (merged[-1][0], max(stop, merged[-1][1]))
+            else:
+                merged.append((start, stop))
+        return self._byte_spans(merged)
+
+    def verbatim_lines(self) -> set[int]:
+        """Return the numbers, from 0, of the lines whose leading white space is content."""
+        stretches = (verbatim for part in self._parts for verbatim in part.verbatim())
+        return {line for verbatim in stretches for line in verbatim.lines}
+
+    def definitions(self) -> list[Definition]:
+        """Return every named function, class and the like, in the order they begin."""
+        found = [definition for part in self._parts for definition in part.definitions()]
+        ends = [offset for *_, start, stop in found for offset in (start, stop)]
+        ends += [offset for _, _, body, _, _ in found if body for offset in body]
+        place = _code_points(self._data, ends)
+        definitions = [
+            Definition(
+                name=name,
+                kind=kind,
+                span=Span(place[start], place[stop]),
+                body=Span(place[body[0]], place[body[1]]) if body else None,
+            )
+            for name, kind, body, start, stop in found
+        ]
+        if len(self._parts) > 1:
+            definitions.sort(key=lambda definition: definition.span.start)
+        return definitions
+
+    def _bytes(self, node: Node) -> bytes:
+        return self._data[node.start_byte : node.end_byte]
+
+    def _spans(self, nodes: Collection[Node]) -> list[Span]:
+        return self._byte_spans([(node.start_byte, node.end_byte) for node in nodes])
+
+    def _byte_spans(self, ends: Collection[tuple[int, int]]) -> list[Span]:
+        place = _code_points(self._data, (offset for pair in ends for offset in pair))
+        return sorted(Span(place[start], place[stop]) for start, stop in ends)
+
+
+class _Part:
+    """One tree of a text: all of it, or a stretch of it in another language."""
+
+    def __init__(self, data: bytes, grammar_: Grammar) -> None:
+        self.grammar = grammar_
+        self._data = data
+        self.root = Parser(grammar_.language).parse(data).root_node
+
+    def prose(self) -> Iterator[Node]:
+        nodes = [self.root]
         while nodes:
             node = nodes.pop()
             if _is_prose(node):
-                found.append(node)
+                yield node
             else:
                 nodes += node.children
-        return self._spans(found)
 
-    def _spans(self, nodes: Collection[Node]) -> list[Span]:
-        place = _code_points(self._data, (n for x in nodes for n in (x.start_byte, x.end_byte)))
-        return sorted(Span(place[node.start_byte], place[node.end_byte]) for node in nodes)
+    def imports(self, parent: Node) -> Iterator[Node]:
+        children = parent.named_children
+        for node in children:
+            kind = node.type
+            pattern = self.grammar.import_patterns.get(kind)
+            if pattern and pattern.match(self._data, node.start_byte, node.end_byte):
+                yield node
+            elif kind in self.grammar.import_parents and (
+                # An #ifdef is one where it is an include guard, around all there is.
+                not kind.startswith("preproc_if")
+                or all(n.type == "comment" for n in children if n != node)
+            ):
+                yield from self.imports(node)
 
-    def definitions(self) -> list[Definition]:
-        """Every named function, class and the like, in the order they begin."""
-        found = [
-            (name, kind, item, *self._extent(item.node)) for name, kind, item in self._qualified()
-        ]
-        bodies = {item.node.id: self._interior(item.body) for _, _, item, _, _ in found}
-        ends = [offset for *_, start, stop in found for offset in (start, stop)]
-        ends += [offset for body in bodies.values() if body for offset in body]
-        place = _code_points(self._data, ends)
-        definitions = []
-        for name, kind, item, start, stop in found:
-            body = bodies[item.node.id]
-            definitions.append(
-                Definition(
-                    name=name,
-                    kind=kind,
-                    span=Span(place[start], place[stop]),
-                    body=Span(place[body[0]], place[body[1]]) if body else None,
+    def statements(self) -> Iterable[Node]:
+        captures = QueryCursor(self.grammar.statements).captures(self.root)
+        nodes = {node.id: node for node in captures.get("statement", [])}.values()
+        return [node for node in nodes if node.type not in self.grammar.not_statements]
+
+    def verbatim(self) -> Iterator[_Verbatim]:
+        captures = QueryCursor(self.grammar.verbatim).captures(self.root)
+        for node in captures.get("verbatim", []):
+            first, last = node.start_point.row, node.end_point.row
+            if first < last:
+                yield _Verbatim(
+                    start=node.start_byte, stop=node.end_byte, lines=range(first + 1, last + 1)
                 )
-            )
-        return definitions
+        for node in captures.get("lines", []):
+            start, on_own_line = self._line_start(node.start_byte)
+            if not on_own_line:
+                start = node.start_byte
+            stop = node.start_byte + len(self._data[node.start_byte : node.end_byte].rstrip(b"\n"))
+            first = node.start_point.row + (not on_own_line)
+            last = first + self._data.count(b"\n", node.start_byte, stop)
+            yield _Verbatim(start=start, stop=stop, lines=range(first, last + on_own_line))
+        if self.grammar.directive:
+            yield from self._directives(self.grammar.directive)
+
+    def _directives(self, pattern: re.Pattern[bytes]) -> Iterator[_Verbatim]:
+        """Find the lines of preprocessors, with those that a backslash joins to them."""
+        row = counted = 0
+        for match in pattern.finditer(self._data):
+            start, stop = match.span()
+            node = self.root.descendant_for_byte_range(stop - 1, stop)
+            if node is not None and ("comment" in node.type or "string" in node.type):
+                continue
+            row, counted = row + self._data.count(b"\n", counted, start), start
+            stop = self._line_stop(stop)
+            while self._data[stop - 2 : stop].rstrip(b"\r").endswith(b"\\"):
+                following = self._line_stop(stop + 1)
+                if following == stop:
+                    break
+                stop = following
+            n_lines = self._data.count(b"\n", start, stop) + 1
+            stop -= self._data[stop - 1 : stop] == b"\r"
+            yield _Verbatim(start=start, stop=stop, lines=range(row, row + n_lines))
+
+    def _line_stop(self, offset: int) -> int:
+        stop = self._data.find(b"\n", offset)
+        return len(self._data) if stop < 0 else stop
+
+    def definitions(self) -> list[tuple[str, str, tuple[int, int] | None, int, int]]:
+        """Return name, kind, inside of the body, start and stop of every definition, in bytes."""
+        return [
+            (name, kind, self._interior(item.body), *self._extent(item.node))
+            for name, kind, item in self._qualified()
+        ]
 
     def _qualified(self) -> Iterator[tuple[str, str, _DefinitionMatch]]:
         """Each find with its qualified name and its kind, outer before inner."""
@@ -130,7 +278,7 @@ class SyntaxTree:
 
     def _found(self) -> Iterator[_DefinitionMatch]:
         seen: set[int] = set()
-        matches = QueryCursor(self._grammar.definitions).matches(self._root)
+        matches = QueryCursor(self.grammar.definitions).matches(self.root)
         # Of two patterns that match one node the earlier in the file is the more exact.
         for _, captures in sorted(matches, key=lambda match: match[0]):
             names = captures.pop("name")
@@ -151,18 +299,24 @@ class SyntaxTree:
                 kind=kind,
                 name=name,
                 scope=self._name(scope) if scope else name,
-                body=body[0] if body else None,
+                body=body[0] if body else self._body_by_field(node, kind),
             )
+
+    def _body_by_field(self, node: Node, kind: str) -> Node | None:
+        body_field = self.grammar.facts.body_field
+        if not body_field or kind not in _FUNCTIONS:
+            return None
+        return node.child_by_field_name(body_field)
 
     def _name(self, nodes: list[Node]) -> str:
         nodes = [_innermost(node) for node in nodes]
         texts = (self._data[node.start_byte : node.end_byte].strip(_QUOTES) for node in nodes)
-        return normal_name(b" ".join(texts).decode("utf-8", "replace"), self._grammar.unnamed)
+        return normal_name(b" ".join(texts).decode("utf-8", "replace"), self.grammar.unnamed)
 
     def _extent(self, node: Node) -> tuple[int, int]:
         """First and last byte of the definition with all that belongs to it."""
         shared = False
-        while (parent := node.parent) is not None and parent.type in self._grammar.wrappers:
+        while (parent := node.parent) is not None and parent.type in self.grammar.wrappers:
             shared = sum(child.type == node.type for child in parent.named_children) > 1
             if shared:
                 break
@@ -198,7 +352,7 @@ class SyntaxTree:
             last -= 1
         if last < 0 or self._data.count(b"\n", last, start) > 1:
             return None
-        node = self._root.descendant_for_byte_range(last, last + 1)
+        node = self.root.descendant_for_byte_range(last, last + 1)
         while node is not None and not self._is_attached(node):
             node = None if node.end_byte > start else node.parent
         if node is None or self._belongs_to_file(node):
@@ -207,7 +361,7 @@ class SyntaxTree:
 
     def _is_attached(self, node: Node) -> bool:
         kind = node.type
-        return kind.endswith("comment") or kind in _ATTACHED or kind in self._grammar.attached
+        return kind.endswith("comment") or kind in _ATTACHED or kind in self.grammar.attached
 
     def _belongs_to_file(self, comment: Node) -> bool:
         is_shebang = comment.start_byte == 0 and self._data.startswith(b"#!")
@@ -224,6 +378,15 @@ class SyntaxTree:
         start += len(inside) - len(inside.lstrip())
         stop -= len(inside) - len(inside.rstrip())
         return (start, stop) if start < stop else None
+
+
+@lru_cache(maxsize=4)
+def parse(text: str, language: str) -> SyntaxTree:
+    """Return the tree of `text`; those of the last few texts are kept.
+
+    Raises InputError where `language` is none of ours.
+    """
+    return SyntaxTree(text, language)
 
 
 def _is_prose(node: Node) -> bool:

@@ -7,14 +7,12 @@ from difflib import get_close_matches
 from redraft.errors import InputError
 from redraft.records import Span
 from redraft.syntax.languages import grammar
-from redraft.syntax.source import SyntaxTree, normal_name
+from redraft.syntax.source import normal_name, parse
 from redraft.text.lines import LineIndex
 
 __all__ = [
     "Target",
     "bodies",
-    "captured",
-    "parse_errors",
     "target_at",
     "target_named",
     "targets",
@@ -46,8 +44,7 @@ def targets(text: str, language: str) -> tuple[Target, ...]:
     Raises InputError where `language` is none of ours.
     """
     return tuple(
-        Target(name=d.name, kind=d.kind, span=d.span)
-        for d in SyntaxTree(text, language).definitions()
+        Target(name=d.name, kind=d.kind, span=d.span) for d in parse(text, language).definitions()
     )
 
 
@@ -95,29 +92,11 @@ def bodies(text: str, language: str) -> tuple[Span, ...]:
     Without brackets and the blanks next to them, so that a short stand-in reads well in place.
     """
     outermost: list[Span] = []
-    for definition in SyntaxTree(text, language).definitions():
+    for definition in parse(text, language).definitions():
         body = definition.body
         if body and not (outermost and body.start < outermost[-1].stop):
             outermost.append(body)
     return tuple(outermost)
-
-
-def captured(text: str, language: str, query: str) -> tuple[Span, ...]:
-    """What the captures of a tree-sitter query name in `text`, in the order they begin.
-
-    Raises InputError where the language's grammar does not know such a query.
-    """
-    return tuple(SyntaxTree(text, language).captured(query))
-
-
-def prose(text: str, language: str) -> tuple[Span, ...]:
-    """The comments and docstrings of `text`, in the order they begin."""
-    return tuple(SyntaxTree(text, language).prose())
-
-
-def parse_errors(text: str, language: str) -> int:
-    """How many syntax errors the parser met in `text`; 0 for a clean text."""
-    return SyntaxTree(text, language).n_problems()
 
 
 def _unknown(name: str, wanted: str, known: Iterable[Target]) -> str:

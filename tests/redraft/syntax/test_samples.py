@@ -1,7 +1,7 @@
 """Every language, by its sample file."""
 
 import random
-import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -10,26 +10,23 @@ from redraft.records import Span
 from redraft.syntax import (
     LANGUAGES,
     bodies,
+    import_statements,
     language_of,
     parse_errors,
+    parse_problems,
+    statements,
     target_at,
     target_named,
     targets,
+    verbatim_lines,
+    verbatim_spans,
 )
 from redraft.text.lines import LineIndex
 
 SAMPLES = Path(__file__).parents[3] / "fixtures" / "languages"
 
 
-def sections(name):
-    """Return the expectations of a sample: for each `[section]` its lines."""
-    text = (SAMPLES / "expected" / f"{name}.txt").read_text(encoding="utf-8")
-    parts = re.split(r"^\[(\w+)\]\n", text, flags=re.MULTILINE)[1:]
-    return dict(zip(parts[::2], map(str.splitlines, parts[1::2]), strict=True))
-
-
 NAMES = sorted(path.name for path in SAMPLES.iterdir() if path.is_file())
-EXPECTED = {name: sections(name) for name in NAMES}
 
 
 def sample(name):
@@ -40,22 +37,34 @@ def sample(name):
 
 
 def test_there_is_a_sample_of_every_language():
-    assert {sample(name)[1] for name in EXPECTED} == set(LANGUAGES)
+    assert {sample(name)[1] for name in NAMES} == set(LANGUAGES)
 
 
-@pytest.mark.parametrize("name", EXPECTED)
-def test_the_targets_of_a_file(name):
-    text, language = sample(name)
+def describe(text, language):
+    """Return all that is seen in a text, as fixtures/languages/expected has it; lines from 1."""
     index = LineIndex(text)
-    listed = [
-        f"{target.kind} {target.name} "
-        f"{index.line_at(target.span.start) + 1}-{index.line_at(target.span.stop) + 1}"
-        for target in targets(text, language)
-    ]
-    assert listed == EXPECTED[name]["targets"]
+
+    def lines(span):
+        return f"{index.line_at(span.start) + 1}-{index.line_at(span.stop) + 1}"
+
+    kinds = Counter(statement.kind for statement in statements(text, language))
+    sections = {
+        "targets": [f"{t.kind} {t.name} {lines(t.span)}" for t in targets(text, language)],
+        "bodies": [lines(body) for body in bodies(text, language)],
+        "imports": [lines(span) for span in import_statements(text, language)],
+        "verbatim": [str(line + 1) for line in sorted(verbatim_lines(text, language))],
+        "statements": [f"{kind} {n}" for kind, n in sorted(kinds.items())],
+    }
+    return "".join(f"[{name}]\n" + "".join(f"{x}\n" for x in xs) for name, xs in sections.items())
 
 
-@pytest.mark.parametrize("name", EXPECTED)
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_seen_in_a_sample(name):
+    expected = (SAMPLES / "expected" / f"{name}.txt").read_text(encoding="utf-8")
+    assert describe(*sample(name)) == expected
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_samples_parse_and_every_ending_does_too(name):
     text, language = sample(name)
     expected = [(target.kind, target.name) for target in targets(text, language)]
@@ -65,21 +74,20 @@ def test_samples_parse_and_every_ending_does_too(name):
         assert [(target.kind, target.name) for target in targets(other, language)] == expected
 
 
-@pytest.mark.parametrize("name", EXPECTED)
+@pytest.mark.parametrize("name", NAMES)
 def test_spans_hold_whole_definitions_and_bodies_lie_inside(name):
     text, language = sample(name)
     spans = [target.span for target in targets(text, language)]
     for span in spans:
         assert not span.of(text)[-1].isspace()
     found = bodies(text, language)
-    assert len(found) == int(EXPECTED[name]["bodies"][0])
     for body, following in zip(found, [*found, Span(len(text), len(text))][1:], strict=True):
         assert body.stop <= following.start
         assert any(body in span for span in spans)
         assert body.of(text) == body.of(text).strip()
 
 
-@pytest.mark.parametrize("name", EXPECTED)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_target_is_found_on_each_of_its_lines_and_by_its_name(name):
     text, language = sample(name)
     index = LineIndex(text)
@@ -96,7 +104,7 @@ def test_a_target_is_found_on_each_of_its_lines_and_by_its_name(name):
                 )
 
 
-@pytest.mark.parametrize("name", EXPECTED)
+@pytest.mark.parametrize("name", NAMES)
 def test_damaged_files_still_have_sound_spans(name):
     text, language = sample(name)
     rng = random.Random(name)
@@ -106,4 +114,28 @@ def test_damaged_files_still_have_sound_spans(name):
         for target in targets(damaged, language):
             assert target.name.rsplit(".", 1)[-1]
             assert 0 < len(target.span) <= len(damaged)
-        parse_errors(damaged, language)
+        problems = parse_problems(damaged, language)
+        assert len(problems) == parse_errors(damaged, language)
+        others = [*verbatim_spans(damaged, language), *import_statements(damaged, language)]
+        others += [statement.span for statement in statements(damaged, language)]
+        assert all(span.stop <= len(damaged) for span in (*problems, *others))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_statements_are_in_order_and_end_in_no_white_space(name):
+    text, language = sample(name)
+    spans = [statement.span for statement in statements(text, language)]
+    assert spans == sorted(spans, key=lambda span: (span.start, -span.stop))
+    assert all(len(span) and not span.of(text)[-1].isspace() for span in spans)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_verbatim_lines_are_those_that_begin_in_verbatim_spans(name):
+    text, language = sample(name)
+    index = LineIndex(text)
+    spans = verbatim_spans(text, language)
+    for span, following in zip(spans, [*spans, Span(len(text), len(text))][1:], strict=True):
+        assert span.stop <= following.start
+    for line in verbatim_lines(text, language):
+        start = index.line_span(line).start
+        assert any(span.start <= start < span.stop for span in spans)

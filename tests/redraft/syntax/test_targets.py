@@ -7,7 +7,6 @@ from redraft.syntax import (
     bodies,
     language_of,
     parse_errors,
-    prose,
     target_at,
     target_named,
     targets,
@@ -195,16 +194,3 @@ def test_deep_long_and_odd_texts_end(text, language):
 def test_an_unknown_language_names_the_known():
     with pytest.raises(InputError, match="no grammar for 'cobol'; use one of python, javascript"):
         targets("", "cobol")
-
-
-@pytest.mark.parametrize(
-    ("language", "text", "found"),
-    [
-        ("python", "é = 1  # one\n# two\ndef f():\n    'three'\n    x = 'four'\n",
-         ["# one", "# two", "'three'"]),
-        ("javascript", "// one\nlet x = 'two' /* three */\n", ["// one", "/* three */"]),
-        ("go", "package p // one\n", ["// one"]),
-    ],
-)  # fmt: skip
-def test_prose_is_comments_and_docstrings(language, text, found):
-    assert [span.of(text) for span in prose(text, language)] == found

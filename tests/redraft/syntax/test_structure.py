@@ -1,0 +1,227 @@
+"""Problems, verbatim stretches, imports and statements of small texts."""
+
+import pytest
+
+from redraft.errors import InputError
+from redraft.syntax import (
+    import_statements,
+    parse_problems,
+    prose,
+    statements,
+    verbatim_lines,
+    verbatim_spans,
+)
+
+
+def texts(spans, text):
+    return [span.of(text) for span in spans]
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "found"),
+    [
+        ("python", "x = 1\n", []),
+        ("python", "é = (1\ny = 2\n", ["= (1\ny"]),
+        ("c", "int f() { return 1 }", [""]),
+        ("go", "package a\nfunc f() {\n", ["{"]),
+    ],
+)
+def test_problems_are_places(language, text, found):
+    assert texts(parse_problems(text, language), text) == found
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "spans", "lines"),
+    [
+        pytest.param(
+            "python",
+            'def f():\n    """One.\n\n      Two.\n    """\n    x = "a"\n',
+            ['"""One.\n\n      Two.\n    """'],
+            [2, 3, 4],
+            id="a docstring, not a short string",
+        ),
+        pytest.param(
+            "python", "x = ('a'\n     'b')\n", [], [], id="strings next to each other on two lines"
+        ),
+        pytest.param(
+            "javascript",
+            "x = `é ${f(`a\n  b`)}\n  c`;\n",
+            ["`é ${f(`a\n  b`)}\n  c`"],
+            [1, 2],
+            id="a template in a template",
+        ),
+        pytest.param(
+            "bash",
+            "if x; then\n  cat <<-E | sort\n\ta\n\tE\nfi\n",
+            ["\ta\n\tE"],
+            [2, 3],
+            id="a heredoc with its end, not the line that opens it",
+        ),
+        pytest.param(
+            "ruby",
+            "def f\n  a <<~X, <<-Y\n    x\n  X\n    y\n  Y\nend\n",
+            ["\n    x\n  X\n    y\n  Y"],
+            [2, 3, 4, 5],
+            id="two heredocs of one line",
+        ),
+        pytest.param(
+            "php", "<?php\n$x = <<<E\n  a\n  E;\n", ["<<<E\n  a\n  E"], [2, 3], id="PHP's heredoc"
+        ),
+        pytest.param(
+            "c",
+            'void f() {\n#ifdef A\r\n  g("#x");\n#define M(a) \\\n  a\n/*\n#no\n*/\n#endif\n}\n',
+            ["#ifdef A", "#define M(a) \\\n  a", "#endif"],
+            [1, 3, 4, 8],
+            id="preprocessor lines and those they go on in",
+        ),
+        pytest.param(
+            "rust", 'f("a\n  b", r#"c\n"#, "d");\n', ['"a\n  b"', 'r#"c\n"#'], [1, 2], id="Rust"
+        ),
+        pytest.param(
+            "csharp",
+            'class A { string x = @"a\n b"; string y = $"""\n  {z}\n  """; }\n',
+            ['@"a\n b"', '$"""\n  {z}\n  """'],
+            [1, 2, 3],
+            id="verbatim and raw strings",
+        ),
+        pytest.param("go", "var x = `a\rb`\r", ["`a\rb`"], [1], id="lines that end in CR"),
+    ],
+)
+def test_white_space_that_is_content(language, text, spans, lines):
+    assert texts(verbatim_spans(text, language), text) == spans
+    assert sorted(verbatim_lines(text, language)) == lines
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "found"),
+    [
+        pytest.param(
+            "python",
+            "# é\nfrom __future__ import a\nimport b, c  # why\nfrom d import (\n  e,\n)\n"
+            "try:\n    import f\nexcept E:\n    pass\ndef g():\n    import h\n",
+            ["from __future__ import a", "import b, c", "from d import (\n  e,\n)"],
+            id="Python, top level only",
+        ),
+        pytest.param(
+            "javascript",
+            'import a from "a";\nconst { b } = require("b");\nconst c = load("c");\n'
+            "require('d');\nexport * from 'e';\n",
+            ['import a from "a";', 'const { b } = require("b");', "require('d');"],
+            id="import and require",
+        ),
+        pytest.param(
+            "c",
+            "// A\n#ifndef A_H\n#define A_H\n#include <a.h>\n#ifdef B\n#include <b.h>\n#endif\n#endif\n",
+            ["#include <a.h>"],
+            id="in an include guard, not in an #ifdef",
+        ),
+        pytest.param(
+            "cpp",
+            "#pragma once\n#include <a>\nusing std::b;\nnamespace c { using d::e; }\n",
+            ["#include <a>", "using std::b;"],
+            id="include and using",
+        ),
+        pytest.param(
+            "csharp",
+            "using A;\nnamespace B\n{\n  using C;\n  class D { }\n}\n",
+            ["using A;", "using C;"],
+            id="in a namespace",
+        ),
+        pytest.param(
+            "ruby",
+            "require 'a'\nrequire_relative('b')\nputs 'c'\ndef f; require 'd'; end\n",
+            ["require 'a'", "require_relative('b')"],
+            id="Ruby's require",
+        ),
+        pytest.param(
+            "php",
+            "<?php\nnamespace A;\nuse B\\C;\nrequire_once 'd.php';\nf();\n",
+            ["use B\\C;", "require_once 'd.php';"],
+            id="PHP's use and require",
+        ),
+        pytest.param(
+            "go", 'package a\nimport (\n\t"b"\n)\n', ['import (\n\t"b"\n)'], id="a block of imports"
+        ),
+        pytest.param(
+            "lua",
+            'local a = require "a"\nrequire("b")\nlocal c = 1\n',
+            ['local a = require "a"', 'require("b")'],
+            id="Lua's require",
+        ),
+        pytest.param(
+            "bash", "source a\n. ./b\nrun c\n", ["source a", ". ./b"], id="source and its dot"
+        ),
+        pytest.param(
+            "swift", "@testable import A\nlet b = 1\n", ["@testable import A"], id="with attributes"
+        ),
+        pytest.param("sql", "SELECT 1;\n", [], id="a language without imports"),
+    ],
+)
+def test_imports_of_the_top_level(language, text, found):
+    assert texts(import_statements(text, language), text) == found
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "found"),
+    [
+        pytest.param(
+            "python",
+            "@é\ndef f(x):\n    # why\n    if x:\n        return [y for y in x if y]\n"
+            "    elif g:\n        pass\n    else:\n        raise E\n",
+            "decorated_definition decorator function_definition comment if_statement "
+            "return_statement elif_clause pass_statement else_clause raise_statement",
+            id="decorators, comments and branches",
+        ),
+        pytest.param(
+            "javascript",
+            "switch (a) { case 1: f(); break; default: g(); }\ntry { h() } catch (e) {}\n",
+            "switch_statement switch_case expression_statement break_statement switch_default "
+            "expression_statement try_statement expression_statement catch_clause",
+            id="cases and catch",
+        ),
+        pytest.param(
+            "rust",
+            "fn f() -> u8 { let x = g(); match x { 1 => 2, _ => 3 } }",
+            "function_item let_declaration expression_statement match_arm match_arm",
+            id="match arms",
+        ),
+        pytest.param(
+            "ruby",
+            "def f\n  a = 1\n  if a then b else c end\n  g\nend\n",
+            "method assignment if identifier else identifier identifier",
+            id="expressions where statements stand",
+        ),
+    ],
+)
+def test_statements_with_their_kinds(language, text, found):
+    assert [statement.kind for statement in statements(text, language)] == found.split()
+
+
+def test_a_statement_has_its_place():
+    text = "é = 1\nif é:\n    f(\n        é\n    )\n"
+    assert texts((s.span for s in statements(text, "python")), text) == [
+        "é = 1",
+        "if é:\n    f(\n        é\n    )",
+        "f(\n        é\n    )",
+    ]
+
+
+@pytest.mark.parametrize(
+    "function", [parse_problems, verbatim_spans, verbatim_lines, import_statements, statements]
+)
+def test_an_unknown_language_is_refused(function):
+    with pytest.raises(InputError, match="no grammar for 'cobol'"):
+        function("", "cobol")
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "found"),
+    [
+        ("python", "é = 1  # one\n# two\ndef f():\n    'three'\n    x = 'four'\n",
+         ["# one", "# two", "'three'"]),
+        ("javascript", "// one\nlet x = 'two' /* three */\n", ["// one", "/* three */"]),
+        ("go", "package p // one\n", ["// one"]),
+    ],
+)  # fmt: skip
+def test_prose_is_comments_and_docstrings(language, text, found):
+    assert [span.of(text) for span in prose(text, language)] == found
