@@ -1,10 +1,10 @@
-"""From an edit request to the prompt that asks for it.
+"""Building the prompt that asks a model for an edit.
 
-The order serves the KV cache: chat head and the whole file first, raw, then what belongs to this
-request only. In a codemod, which asks the same of many parts of a file, the instruction belongs to
-the file, and a part is named rather than shown again. The reply is opened for the model with a code
-fence, so that it starts with code at once and ends at the closing fence. Knows wordings and sizes;
-nothing of decoding or of replies.
+The order serves the KV cache: chat head and the whole file first, unchanged, then what belongs to
+this request only. In a codemod, which asks the same of many parts of a file, the instruction comes
+with the file, and a part is named rather than shown again. The prompt ends with the code fence that
+opens the reply, so that the reply starts with code at once and ends at the closing fence. Knows
+wordings and sizes; nothing of decoding or of replies.
 """
 
 import re
@@ -15,7 +15,7 @@ from typing import Final, Literal, TypeAlias
 from redraft import syntax
 from redraft.prompting import template
 from redraft.prompting.target_view import TargetView, named_target, view_target
-from redraft.prompting.truncate import TruncatedFile, truncate
+from redraft.prompting.truncate import truncate
 from redraft.records import EditRequest, Model, Piece, Prompt, Refused, Route, Stats
 from redraft.text.lines import to_lf
 
@@ -34,10 +34,10 @@ Mistake: TypeAlias = Literal["parse_broken", "elision"]  # what a second try can
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wording:
-    """How one kind of target is asked for; `{where}` is its lines and its name."""
+    """The words for one kind of target; `{where}` is its lines and its name."""
 
-    target: str  # introduces the target; "" where it is the whole file, which stands above
-    reply: str  # what to reply with; after the instruction
+    target: str  # introduces the target; "" for the whole file, which the prompt begins with
+    reply: str  # asks for the form of the reply, after the instruction
 
 
 # Measured with Qwen2.5-Coder-1.5B: without a line such as "keep everything else exactly as it is"
@@ -61,14 +61,14 @@ WORDINGS = {
     ),
 }
 
-# For a part that its name alone tells from all others in the file. The model is made to begin its
-# reply with the name: a dozen tokens for each part, however long it is.
+# For a part whose name no other part of the file has. The model is made to begin its reply with the
+# name: a dozen tokens for each part, however long it is.
 NAMED = Wording(
     target="Here is the edited `{name}`:\n",
     reply="Reply with the complete edited function, and nothing around it, in one code block.",
 )
 
-# What a model is told that is asked a second time.
+# What the model is told when it is asked a second time.
 _MISTAKES: Final[dict[Mistake, str]] = {
     "parse_broken": "A first reply was no valid code.",
     "elision": "A first reply left out code that has to stay.",
@@ -76,9 +76,9 @@ _MISTAKES: Final[dict[Mistake, str]] = {
 _THINK = "First say in one sentence what has to change. Then r"
 
 _FENCE_LINE = re.compile(r"^[ \t]*(`{3,})", re.MULTILINE)
-_PROSE = {".md", ".markdown", ".mdx", ".rst"}  # a new block may be asked for where none was
+_PROSE = {".md", ".markdown", ".mdx", ".rst"}
 
-# Tokens kept free for what is not counted: the seams between pieces and a leading token.
+# Tokens kept free for what is not counted: a leading token, and pieces tokenised on their own.
 _SEAMS = 8
 
 
@@ -90,142 +90,128 @@ def build_prompt(
     route: Route = "edit",
     mistake: Mistake | None = None,
 ) -> Prompt | Refused:
-    """The prompt for `request` that leaves room for `max_tokens` of reply.
+    """Return the prompt for `request` that leaves room for `max_tokens` of reply.
 
-    A file too long for the model's context is abridged, and `notes` says how. Refused with the
+    A file too long for the model's context is truncated, and `notes` says how. Refused with the
     figures where the target and the instruction alone do not fit. On the route "codemod" requests
     that ask the same of one file have a common file part, as far as the file is whole and names
-    tell its parts from each other. `mistake`: what a first reply did wrong; `ask_for_explanation`
-    and `append_explanation` then ask in two steps.
+    tell its parts from each other. `mistake` is what a first reply did wrong; the prompt then is
+    for two steps, `ask_for_explanation` and `append_explanation`.
     """
-    shown = view_target(request)
+    view = view_target(request)
     frame = template.render_frame(model.chat_template)
     head = (frame.opening, Piece(f"{request.path}\n"))
-    # Not longer than those of the instruction: they are mostly around pasted tests or messages, and
-    # the model, shown them, closes its own code with the same.
-    fence = _fence(request.path, request.text)
-    opening = Piece(f"{fence}{_tag(request)}\n")
-    name = _only_name(request) if route == "codemod" else ""
-    common: tuple[Piece, ...] = ()
+    # Longer than any fence in the file, so that the file cannot end the code block. Not longer than
+    # those in the instruction, which are mostly around pasted tests or messages: the model would
+    # close its own code with those it has just read.
+    fences = _FENCE_LINE.findall(request.text)
+    # In prose the edit may add a code block where there was none.
+    shortest = 4 if PurePath(request.path).suffix.lower() in _PROSE else 3
+    fence = "`" * max([shortest, *(len(run) + 1 for run in fences)])
+    suffix = PurePath(request.path).suffix.removeprefix(".")
+    info = request.language or (suffix if suffix.isalnum() else "")
+    opening, closing = Piece(f"{fence}{info}\n"), Piece(f"{fence}\n")
+    name = _unique_name(request) if route == "codemod" else ""
+    shared: tuple[Piece, ...] = ()
+    source = view.text
     if name:
-        said = Piece(f"\n{request.instruction.strip()}\n\n{NAMED.reply}")
-        common = (said, frame.closing)
-        ask: tuple[Piece, ...] = (Piece(NAMED.target.format(name=name)), opening)
+        # Printed without its first line's indentation, as a function on its own is.
+        indent = source[: len(source) - len(source.lstrip(" \t"))]
+        source = re.sub(f"^{indent}", "", source, flags=re.MULTILINE)
+        instruction = Piece(f"\n{request.instruction.strip()}\n\n{NAMED.reply}")
+        shared = (instruction, frame.closing)
+        question: tuple[Piece, ...] = (Piece(NAMED.target.format(name=name)), opening)
     else:
-        ask = (*_ask(request, shown, fence, mistake), frame.closing, opening)
-    n_rest = sum(model.count_tokens(piece.text) for piece in (*head, *common, *ask)) + _SEAMS
+        block = (opening, Piece(_end_with_newline(view.text)), closing)
+        question = (*_ask_for_edit(request, view, block, mistake), frame.closing, opening)
+    n_rest = sum(model.count_tokens(piece.text) for piece in (*head, *shared, *question)) + _SEAMS
     budget = model.n_ctx - max_tokens - n_rest
     file = truncate(request, budget=budget, count=model.count_tokens)
-    if budget < 0 or (file.notes and _kind(request, shown) == "file"):
-        return _does_not_fit(request, model, max_tokens)
+    if budget < 0 or (file.notes and _target_kind(request, view) == "file"):
+        return _refuse_too_long(request, model, max_tokens)
     if name and file.notes:
+        # The part may be among what was left out: it has to be shown.
         return build_prompt(request, model, max_tokens=max_tokens)
+    block = (opening, Piece(_end_with_newline(file.text)), closing)
     return Prompt(
-        file=(*head, *_file_part(request, file), *common),
-        request=ask,
-        source=_line(_from_column_0(shown.text) if name else shown.text),
+        # Without the request in it, so that other requests for the file can reuse its KV cells.
+        file=(*head, *(block if file.text else ()), *shared),
+        request=question,
+        source=_end_with_newline(source),
         stop=(f"\n{fence}",),
         notes=file.notes,
     )
 
 
-def _file_part(request: EditRequest, file: TruncatedFile) -> tuple[Piece, ...]:
-    """The file in its fence; it depends on the file alone, so that its KV cells can be reused."""
-    if not file.text:
-        return ()
-    fence = _fence(request.path, request.text)
-    opening, closing = Piece(f"{fence}{_tag(request)}\n"), Piece(f"{fence}\n")
-    return opening, Piece(_line(file.text)), closing
+def ask_for_explanation(prompt: Prompt) -> Prompt:
+    """Return the first step of a second try: `prompt` for one sentence, before any code."""
+    return replace(prompt, request=prompt.request[:-1], stop=("\n",))
 
 
-def ask_for_explanation(asked: Prompt) -> Prompt:
-    """The first step of a second try: `asked` for one sentence, before any code."""
-    return replace(asked, request=asked.request[:-1], stop=("\n",))
+def append_explanation(prompt: Prompt, sentence: str) -> Prompt:
+    """Return the second step: `prompt` for the code, after the model's `sentence`."""
+    return _with_opening(prompt, f"{sentence}\n\n{prompt.request[-1].text}")
 
 
-def prefix_reply(asked: Prompt, reply: str) -> Prompt:
-    """`asked`, with the beginning of the reply given."""
-    return _opened(asked, asked.request[-1].text + reply)
+def prefix_reply(prompt: Prompt, reply: str) -> Prompt:
+    """Return `prompt` with the beginning of the reply given."""
+    return _with_opening(prompt, prompt.request[-1].text + reply)
 
 
-def append_explanation(asked: Prompt, sentence: str) -> Prompt:
-    """The second step: `asked` for the code, `sentence` said."""
-    return _opened(asked, f"{sentence}\n\n{asked.request[-1].text}")
+def _with_opening(prompt: Prompt, opening: str) -> Prompt:
+    """Return `prompt` with another opening of the reply."""
+    return replace(prompt, request=(*prompt.request[:-1], Piece(opening)))
 
 
-def _opened(asked: Prompt, opening: str) -> Prompt:
-    """`asked` with another opening of the reply."""
-    return replace(asked, request=(*asked.request[:-1], Piece(opening)))
-
-
-def _ask(
-    request: EditRequest, shown: TargetView, fence: str, mistake: Mistake | None
+def _ask_for_edit(
+    request: EditRequest, view: TargetView, block: tuple[Piece, ...], mistake: Mistake | None
 ) -> tuple[Piece, ...]:
-    """The target and what to do with it."""
-    kind = _kind(request, shown)
+    """Return the target, as the code `block` unless the file is enough, and the instruction."""
+    kind = _target_kind(request, view)
     wording = WORDINGS[kind]
     target: tuple[Piece, ...] = ()
     if wording.target:
-        target = (Piece("\n" + wording.target.format(where=_where(request, shown)) + "\n"),)
+        first, last = view.first_line, view.last_line
+        where = f"line {first}" if first == last else f"lines {first}-{last}"
+        if named := named_target(request):
+            where += f" (`{named.name}`)"
+        target = (Piece("\n" + wording.target.format(where=where) + "\n"),)
     if kind in ("lines", "fragment"):
-        opening, closing = Piece(f"{fence}{_tag(request)}\n"), Piece(f"{fence}\n")
-        target += (opening, Piece(_line(shown.text)), closing)
+        target += block
     reply = wording.reply
     if mistake:
         reply = f"{_MISTAKES[mistake]} {_THINK}{reply.removeprefix('R')}"
     return (*target, Piece(f"\n{request.instruction.strip()}\n\n{reply}"))
 
 
-def _kind(request: EditRequest, shown: TargetView) -> str:
-    if shown.is_insertion and request.text:
+def _target_kind(request: EditRequest, view: TargetView) -> str:
+    """Return the key of `WORDINGS` for the target."""
+    if view.is_insertion and request.text:
         return "insertion"
     around = request.text[: request.target.start] + request.text[request.target.stop :]
     if not around.strip():
         return "file"
-    return "fragment" if shown.is_fragment else "lines"
+    return "fragment" if view.is_fragment else "lines"
 
 
-def _where(request: EditRequest, shown: TargetView) -> str:
-    """The target's lines and, where it is one that has a name, its name."""
-    first, last = shown.first_line, shown.last_line
-    lines = f"line {first}" if first == last else f"lines {first}-{last}"
+def _unique_name(request: EditRequest) -> str:
+    """Return the target's name if no other part of the file has the same, or else ""."""
     named = named_target(request)
-    return f"{lines} (`{named.name}`)" if named else lines
-
-
-def _only_name(request: EditRequest) -> str:
-    """The target's name, where no other part of the file has the same; "" where that is not so."""
-    own = named_target(request)
-    if own is None or request.language is None:
+    if named is None or request.language is None:
         return ""
-    known = syntax.targets(request.text, request.language)
-    return own.name if [target.name for target in known].count(own.name) == 1 else ""
+    names = [target.name for target in syntax.targets(request.text, request.language)]
+    return named.name if names.count(named.name) == 1 else ""
 
 
-def _fence(path: str, *texts: str) -> str:
-    """A fence longer than any at a line start in `texts`: it cannot end inside them."""
-    runs = [len(run) + 1 for text in texts for run in _FENCE_LINE.findall(text)]
-    return "`" * max(3 + (PurePath(path).suffix.lower() in _PROSE), *runs, 0)
+def _end_with_newline(text: str) -> str:
+    """Return `text` with an LF at its end, unless it is empty.
 
-
-def _tag(request: EditRequest) -> str:
-    """The name after an opening fence: the language or, where there is no grammar, the suffix."""
-    suffix = PurePath(request.path).suffix.removeprefix(".")
-    return request.language or (suffix if suffix.isalnum() else "")
-
-
-def _from_column_0(text: str) -> str:
-    """`text` without its first line's indentation: so a function is printed that stands alone."""
-    indent = text[: len(text) - len(text.lstrip(" \t"))]
-    return re.sub(f"^{indent}", "", text, flags=re.MULTILINE)
-
-
-def _line(text: str) -> str:
-    """`text` up to where a closing fence can follow: copied tokens then end as the shown ones."""
+    A closing fence can follow then, and the tokens at the end are those that a reply has there.
+    """
     return text if text.endswith("\n") or not text else f"{text}\n"
 
 
-def _does_not_fit(request: EditRequest, model: Model, max_tokens: int) -> Refused:
+def _refuse_too_long(request: EditRequest, model: Model, max_tokens: int) -> Refused:
     n_target = model.count_tokens(to_lf(request.target.of(request.text)))
     n_instruction = model.count_tokens(request.instruction)
     message = (

@@ -1,10 +1,11 @@
 """The target of an edit as the model sees it and prints it back.
 
-The model sees whole characters of the document with LF endings only. A target that begins at its
-line's first visible character is printed from the line start, at its original indentation: copying
-is then exact, token for token, and a reply can be compared line by line. Knows nothing of prompts.
+The model sees LF endings only. A target that begins at its line's first visible character is shown
+from the line start, at its original indentation: copying is then exact, token for token, and a
+reply can be compared line by line. Knows nothing of prompts.
 """
 
+import re
 from dataclasses import dataclass
 
 from redraft import syntax
@@ -16,25 +17,23 @@ __all__ = ["TargetView", "named_target", "view_target"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetView:
-    """A target and its surroundings on its first and last line, original line endings."""
+    """A target, and the rest of its first and last line, with original line endings."""
 
-    indentation: (
-        str  # indentation between the line start and the target; "" when other text comes first
-    )
-    target: str  # the target as it stands in the document
-    before: str  # the rest of the first line to the left of the target
-    after: str  # the rest of the last line to the right of it, ending excluded
+    indentation: str  # of the first line, where only that comes before the target; "" otherwise
+    target: str
+    before: str  # the first line's text to the left of the target
+    after: str  # the last line's text to the right of it, without its ending
     first_line: int  # of the target, counted from 1
     last_line: int
 
     @property
     def text(self) -> str:
-        """What the model is shown and a good reply starts from: LF only, lead included."""
+        """The target with its indentation, LF only: what the model reads and edits."""
         return to_lf(self.indentation + self.target)
 
     @property
     def is_fragment(self) -> bool:
-        """Whether other text shares the first or the last line with the target."""
+        """True where other text shares the first or the last line with the target."""
         return bool(self.before.strip() or self.after.strip())
 
     @property
@@ -43,43 +42,38 @@ class TargetView:
 
 
 def view_target(request: EditRequest) -> TargetView:
-    """How the target of `request` is shown."""
-    text, span = request.text, request.target
-    target = span.of(text)
-    left = _since_line_start(text[: span.start])
-    # A target that takes its last line's ending with it has nothing to its right.
-    right = "" if target.endswith(("\r", "\n")) else _until_line_end(text[span.stop :])
-    first = to_lf(text[: span.start]).count("\n") + 1
+    """Return the view of the target of `request`."""
+    span = request.target
+    target = span.of(request.text)
+    above, below = request.text[: span.start], request.text[span.stop :]
+    before = above[max(above.rfind("\n"), above.rfind("\r")) + 1 :]
+    # A target that includes its last line's ending has nothing to its right.
+    after = "" if target.endswith(("\r", "\n")) else re.split(r"[\r\n]", below, maxsplit=1)[0]
+    first_line = to_lf(above).count("\n") + 1
     return TargetView(
-        indentation="" if left.strip() else left,
+        indentation="" if before.strip() else before,
         target=target,
-        before=left,
-        after=right,
-        first_line=first,
-        last_line=first + max(0, to_lf(target.rstrip("\r\n")).count("\n")),
+        before=before,
+        after=after,
+        first_line=first_line,
+        last_line=first_line + to_lf(target.rstrip("\r\n")).count("\n"),
     )
 
 
-def _since_line_start(text: str) -> str:
-    return text[max(text.rfind("\n"), text.rfind("\r")) + 1 :]
-
-
-def _until_line_end(text: str) -> str:
-    ends = [end for end in (text.find("\n"), text.find("\r")) if end >= 0]
-    return text[: min(ends, default=len(text))]
-
-
 def named_target(request: EditRequest) -> syntax.Target | None:
-    """The function, class or the like that the request's target is, blanks around it aside."""
+    """Return the function, class or the like that the request's target is, or None.
+
+    White space around either does not count.
+    """
     if request.language is None:
         return None
-    own = _filled(request.text, request.target)
-    known = syntax.targets(request.text, request.language)
-    return next((t for t in known if _filled(request.text, t.span) == own), None)
+    span = _strip(request.text, request.target)
+    targets = syntax.targets(request.text, request.language)
+    return next((t for t in targets if _strip(request.text, t.span) == span), None)
 
 
-def _filled(text: str, span: Span) -> Span:
-    """`span` without the white space at its ends."""
+def _strip(text: str, span: Span) -> Span:
+    """Return `span` without the white space at its ends."""
     inside = span.of(text)
     start = span.start + len(inside) - len(inside.lstrip())
     return Span(start, max(start, span.start + len(inside.rstrip())))

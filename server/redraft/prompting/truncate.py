@@ -1,8 +1,9 @@
-"""Making a file too long for the context shorter, around the target of an edit.
+"""Shortening a file that is too long for the context, around the target of an edit.
 
-First by syntax: the bodies of other functions, farthest from the target first. Where that is not
-enough, or there is no grammar: a window of whole lines around the target. What was left out is said
-in the text the model reads, in its language's own comment, and in notes for the user.
+First the bodies of other functions are left out, those farthest from the target first. Where that
+is not enough, or there is no grammar, a window of whole lines around the target is kept. A comment
+in the text's language tells the model what was left out, and notes tell the user. Knows nothing of
+prompts.
 """
 
 from bisect import bisect_left, bisect_right
@@ -16,7 +17,8 @@ from redraft.text.lines import split_lines, to_lf
 
 __all__ = ["TruncatedFile", "truncate"]
 
-_SHRINK = 0.85  # the next guess, when a text that should have fitted by its length did not
+_MIN_BODY = 3  # lines; to cut a shorter body saves less than its comment costs
+_SHRINK = 0.85  # of the characters tried before, where they had more tokens than estimated
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,11 +30,11 @@ class TruncatedFile:
 
 
 def truncate(request: EditRequest, *, budget: int, count: Callable[[str], int]) -> TruncatedFile:
-    """As much of the request's file as `budget` tokens hold; `count` counts the tokens of a text.
+    """Return as much of the request's file as `budget` tokens hold, by `count` of a text.
 
-    Characters are the yardstick for what to cut; tokens are counted once for each text tried, and
-    once is the rule. A budget too small even for the target alone leaves an empty text: the request
-    repeats the target anyway.
+    What to cut is chosen by characters; tokens are counted once for each text tried, which mostly
+    is one. A budget too small even for the target leaves an empty text: the request repeats the
+    target anyway.
     """
     whole = to_lf(request.text)
     n_tokens = count(whole)
@@ -40,33 +42,30 @@ def truncate(request: EditRequest, *, budget: int, count: Callable[[str], int]) 
         return TruncatedFile(text=whole)
     size = f"The file is too long for the context ({n_tokens:,} tokens, room for {budget:,})"
     room = int(len(request.text) * budget / n_tokens)
-    bodies = _other_bodies(request)
-    while room > len(request.target):
-        text, what = _elide(request, bodies, room) or _window(request, room)
+    target = request.target
+    bodies = [
+        body
+        for body in (syntax.bodies(request.text, request.language) if request.language else ())
+        if (body.stop <= target.start or target.stop <= body.start)
+        and _count_lines(body.of(request.text)) >= _MIN_BODY
+    ]
+    farthest_first = sorted(
+        bodies,
+        key=lambda body: max(target.start - body.stop, body.start - target.stop),
+        reverse=True,
+    )
+    while room > len(target):
+        text, loss = _cut_bodies(request, farthest_first, room) or _cut_window(request, room)
         if count(text) <= budget:
-            return TruncatedFile(text=text, notes=(f"{size}: {what}.",))
+            return TruncatedFile(text=text, notes=(f"{size}: {loss}.",))
         room = int(room * _SHRINK)
     return TruncatedFile(text="", notes=(f"{size}: the model saw only the target.",))
 
 
-def _other_bodies(request: EditRequest) -> list[Span]:
-    """The bodies of three lines and more that are apart from the target, farthest first."""
-    if request.language is None:
-        return []
-    target = request.target
-    apart = [
-        body
-        for body in syntax.bodies(request.text, request.language)
-        if (body.stop <= target.start or target.stop <= body.start)
-        and _n_lines(body.of(request.text)) >= 3
-    ]
-    return sorted(apart, key=lambda body: _distance(body, target), reverse=True)
+def _cut_bodies(request: EditRequest, bodies: list[Span], room: int) -> tuple[str, str] | None:
+    """Cut the first of `bodies` until `room` characters hold the text.
 
-
-def _elide(request: EditRequest, bodies: list[Span], room: int) -> tuple[str, str] | None:
-    """The text with as many bodies cut as bring it down to `room` characters; None if all do not.
-
-    Returns the text and a clause for the user.
+    Returns the text and a clause for the user, or None where all of them are not enough.
     """
     cuts: list[Span] = []
     length = len(request.text)
@@ -77,15 +76,16 @@ def _elide(request: EditRequest, bodies: list[Span], room: int) -> tuple[str, st
         length -= len(body)
     if length > room or not cuts:
         return None
-    n_lines = sum(_n_lines(cut.of(request.text)) for cut in cuts)
-    what = f"the bodies of {len(cuts):,} other functions ({n_lines:,} lines) were left out"
-    return _without(request, sorted(cuts)), what
+    n_lines = sum(_count_lines(cut.of(request.text)) for cut in cuts)
+    loss = f"the bodies of {len(cuts):,} other functions ({n_lines:,} lines) were left out"
+    return _replace_cuts(request, sorted(cuts)), loss
 
 
-def _window(request: EditRequest, room: int) -> tuple[str, str]:
-    """The whole lines around the target that fit into `room` characters, half on each side.
+def _cut_window(request: EditRequest, room: int) -> tuple[str, str]:
+    """Cut all but the whole lines around the target that fit into `room` characters.
 
-    What one side cannot use goes to the other. Returns the text and a clause for the user.
+    Half of them go to each side, and what one cannot use to the other. Returns the text and a
+    clause for the user.
     """
     text, target = request.text, request.target
     line_starts = [0, *accumulate(map(len, split_lines(text)))]
@@ -96,18 +96,18 @@ def _window(request: EditRequest, room: int) -> tuple[str, str]:
     stop = target.stop + spare - (target.start - start)
     stop = max(target.stop, line_starts[bisect_right(line_starts, stop) - 1])
     cuts = [cut for cut in (Span(0, start), Span(stop, len(text))) if len(cut)]
-    first, last = _n_lines(text[:start] + "."), _n_lines(text[:stop])
-    what = f"the model saw only lines {first:,} to {last:,} of {_n_lines(text):,}"
-    return _without(request, cuts), what
+    first, last = _count_lines(text[:start] + "."), _count_lines(text[:stop])
+    loss = f"the model saw only lines {first:,} to {last:,} of {_count_lines(text):,}"
+    return _replace_cuts(request, cuts), loss
 
 
-def _without(request: EditRequest, cuts: Iterable[Span]) -> str:
-    """The text, LF only, with a comment in place of each of the ascending `cuts`."""
+def _replace_cuts(request: EditRequest, cuts: Iterable[Span]) -> str:
+    """Return the text, LF only, with a comment in place of each of the ascending `cuts`."""
     parts: list[str] = []
     end = 0
     for cut in cuts:
         removed = to_lf(cut.of(request.text))
-        comment = syntax.comment(request.language, f"... ({_n_lines(removed):,} lines omitted)")
+        comment = syntax.comment(request.language, f"... ({_count_lines(removed):,} lines omitted)")
         newline = "\n" if removed.endswith("\n") else ""
         parts += (to_lf(request.text[end : cut.start]), comment, newline)
         end = cut.stop
@@ -115,9 +115,5 @@ def _without(request: EditRequest, cuts: Iterable[Span]) -> str:
     return "".join(parts)
 
 
-def _distance(span: Span, target: Span) -> int:
-    return max(target.start - span.stop, span.start - target.stop)
-
-
-def _n_lines(text: str) -> int:
+def _count_lines(text: str) -> int:
     return len(to_lf(text).removesuffix("\n").split("\n"))

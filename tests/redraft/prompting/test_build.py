@@ -38,10 +38,12 @@ FILL = "    def fill(self, thing):\n        self.things.append(thing)  # at the 
 
 
 def test_the_file_comes_first_and_raw_then_target_instruction_and_an_open_fence():
-    file, ask = parts(build_prompt(request(TEXT, FILL), ScriptedModel(), max_tokens=100))
+    file, question = parts(build_prompt(request(TEXT, FILL), ScriptedModel(), max_tokens=100))
     assert f"box.py\n```python\n{TEXT}```\n" in file
-    assert ask.index("lines 9-10 (`Box.fill`)") < ask.index(FILL) < ask.index("Say hi")
-    assert ask.endswith("<|im_start|>assistant\n```python\n")
+    assert (
+        question.index("lines 9-10 (`Box.fill`)") < question.index(FILL) < question.index("Say hi")
+    )
+    assert question.endswith("<|im_start|>assistant\n```python\n")
 
 
 def test_the_file_part_does_not_depend_on_the_request():
@@ -72,48 +74,48 @@ def test_the_source_is_what_a_reply_would_print(target, source):
 class TestOfACodemod:
     """Many parts of a file are asked about: each prompt adds a name to what all share."""
 
-    ASKED = "Add a docstring"
+    INSTRUCTION = "Add a docstring"
 
-    def asked(self, target, *, text=TEXT, path="box.py", model=None, max_tokens=100):
-        one = request(text, target, instruction=self.ASKED, path=path)
-        return build_prompt(one, model or ScriptedModel(), max_tokens=max_tokens, route="codemod")
+    def prompt(self, target, *, text=TEXT, path="box.py", model=None, max_tokens=100):
+        edit = request(text, target, instruction=self.INSTRUCTION, path=path)
+        return build_prompt(edit, model or ScriptedModel(), max_tokens=max_tokens, route="codemod")
 
     def test_file_and_instruction_are_common_and_the_part_is_named(self):
         area = "def area(r):\n    return math.pi * r * r"
-        file, ask = parts(self.asked(FILL))
-        assert file == parts(self.asked(area))[0]
+        file, question = parts(self.prompt(FILL))
+        assert file == parts(self.prompt(area))[0]
         assert f"box.py\n```python\n{TEXT}```\n" in file
-        assert self.ASKED in file
-        assert "`Box.fill`" in ask
-        assert "self.things" not in ask
-        assert ask.endswith("```python\n")
+        assert self.INSTRUCTION in file
+        assert "`Box.fill`" in question
+        assert "self.things" not in question
+        assert question.endswith("```python\n")
 
     def test_it_is_copied_from_column_0_where_it_will_be_written(self):
-        source = self.asked(FILL).source
+        source = self.prompt(FILL).source
         assert source == "def fill(self, thing):\n    self.things.append(thing)  # at the end\n"
 
     def test_a_part_that_has_no_name_of_its_own_is_shown(self):
         twice = f"{TEXT}\n\nclass Box:\n    def fill(self):\n        return 1\n"
         for target, text in ((FILL, twice), ("import math", TEXT)):
-            assert self.asked(target, text=text) == build_prompt(
-                request(text, target, instruction=self.ASKED), ScriptedModel(), max_tokens=100
+            assert self.prompt(target, text=text) == build_prompt(
+                request(text, target, instruction=self.INSTRUCTION), ScriptedModel(), max_tokens=100
             )
 
-    def test_a_part_of_an_abridged_file_is_shown(self):
+    def test_a_part_of_a_truncated_file_is_shown(self):
         target = "def f20(a):\n    b = a + 20\n    c = b * 20\n    return c"
         small = ScriptedModel(n_ctx=700)
-        prompt = self.asked(target, text=PYTHON, path="a.py", model=small, max_tokens=50)
+        prompt = self.prompt(target, text=PYTHON, path="a.py", model=small, max_tokens=50)
         assert prompt.notes
         assert target in parts(prompt)[1]
 
     def test_what_does_not_fit_is_refused(self):
-        refused = self.asked(PYTHON, text=PYTHON, path="a.py", model=ScriptedModel(n_ctx=300))
+        refused = self.prompt(PYTHON, text=PYTHON, path="a.py", model=ScriptedModel(n_ctx=300))
         assert isinstance(refused, Refused)
 
 
 def test_a_whole_file_is_printed_once():
-    file, ask = parts(build_prompt(request(TEXT, TEXT), ScriptedModel(), max_tokens=100))
-    assert (file + ask).count("def area") == 1
+    file, question = parts(build_prompt(request(TEXT, TEXT), ScriptedModel(), max_tokens=100))
+    assert (file + question).count("def area") == 1
 
 
 def test_an_insertion_names_its_place():
@@ -142,16 +144,16 @@ def test_line_endings_are_shown_as_lf_and_tabs_stay():
     ],
 )
 def test_the_fence_is_longer_than_any_inside(path, text, instruction, stop):
-    asked = request(text, text, path=path, instruction=instruction)
-    prompt = build_prompt(asked, ScriptedModel(), max_tokens=9)
+    edit = request(text, text, path=path, instruction=instruction)
+    prompt = build_prompt(edit, ScriptedModel(), max_tokens=9)
     assert prompt.stop == (stop,)
     assert f"{stop[1:]}{'python' if path == 'a.py' else 'md'}\n" == prompt.request[-1].text
 
 
 def test_special_tokens_of_files_and_users_stay_text():
     text = "end = '<|im_end|>'\n"
-    asked = request(text, text, instruction="Put <|im_start|> first")
-    prompt = build_prompt(asked, ScriptedModel(), max_tokens=9)
+    edit = request(text, text, instruction="Put <|im_start|> first")
+    prompt = build_prompt(edit, ScriptedModel(), max_tokens=9)
     controls = "".join(p.text for p in (*prompt.file, *prompt.request) if p.control)
     assert controls == "<|im_start|>user\n<|im_end|>\n<|im_start|>assistant\n"
 
@@ -180,11 +182,11 @@ LUA = "local M = {}\n\n" + "\n".join(
 def test_a_file_too_long_loses_the_bodies_farthest_from_the_target(
     path, text, target, head, comment
 ):
-    asked = request(text, target, path=path)
-    whole = build_prompt(asked, ScriptedModel(), max_tokens=100)
+    edit = request(text, target, path=path)
+    whole = build_prompt(edit, ScriptedModel(), max_tokens=100)
     n_prompt = sum(ScriptedModel().count_tokens(p.text) for p in (*whole.file, *whole.request))
     model = ScriptedModel(n_ctx=n_prompt - 200)
-    prompt = build_prompt(asked, model, max_tokens=100)
+    prompt = build_prompt(edit, model, max_tokens=100)
     file, _ = parts(prompt)
     assert sum(model.count_tokens(p.text) for p in (*prompt.file, *prompt.request)) <= (
         model.n_ctx - 100
@@ -198,7 +200,7 @@ def test_a_file_too_long_loses_the_bodies_farthest_from_the_target(
     (note,) = prompt.notes
     assert f"{n_cut} other functions ({3 * n_cut} lines)" in note
     code = file.split("```")[1].partition("\n")[2]
-    assert syntax.parse_errors(code, asked.language) == 0
+    assert syntax.parse_errors(code, edit.language) == 0
 
 
 @pytest.mark.parametrize(
@@ -208,8 +210,8 @@ def test_a_file_too_long_loses_the_bodies_farthest_from_the_target(
 )
 def test_without_functions_to_shorten_whole_lines_around_the_target_are_kept(path, ending):
     text = "".join(f"line_{i} = {i}{ending}" for i in range(1000))
-    asked = request(text, f"line_500 = 500{ending}", path=path)
-    prompt = build_prompt(asked, ScriptedModel(n_ctx=1500), max_tokens=100)
+    edit = request(text, f"line_500 = 500{ending}", path=path)
+    prompt = build_prompt(edit, ScriptedModel(n_ctx=1500), max_tokens=100)
     file, _ = parts(prompt)
     kept = [line for line in file.split("\n") if line.startswith("line_")]
     assert "line_500 = 500" in kept
@@ -268,10 +270,10 @@ def test_tokens_of_the_file_are_counted_once_when_it_fits():
 @pytest.mark.parametrize("spare", range(12))
 def test_a_context_with_next_to_no_room_for_the_file_still_gives_a_prompt(spare):
     text = "x = 1\n" * 500
-    asked = EditRequest(path="a.txt", text=text, target=Span(60, 60), instruction="Add y")
+    edit = EditRequest(path="a.txt", text=text, target=Span(60, 60), instruction="Add y")
     model = ScriptedModel()
-    whole = build_prompt(asked, model, max_tokens=9)
+    whole = build_prompt(edit, model, max_tokens=9)
     n_rest = sum(model.count_tokens(p.text) for p in (*whole.file, *whole.request))
     n_rest -= model.count_tokens(text)
-    prompt = build_prompt(asked, ScriptedModel(n_ctx=n_rest + 9 + spare), max_tokens=9)
+    prompt = build_prompt(edit, ScriptedModel(n_ctx=n_rest + 9 + spare), max_tokens=9)
     assert isinstance(prompt, Refused) or prompt.notes

@@ -4,7 +4,7 @@ from redraft.prompting.target_view import view_target
 from redraft.records import EditRequest, Span
 
 
-def shown(marked):
+def view(marked):
     """`marked` holds the target between guillemets."""
     start, stop = marked.index("«"), marked.index("»") - 1
     text = marked.replace("«", "").replace("»", "")
@@ -24,9 +24,9 @@ def shown(marked):
     ],
 )
 def test_a_target_as_the_model_sees_it(marked, text, lines):
-    found = shown(marked)
-    assert found.text == text
-    assert (found.first_line, found.last_line) == lines
+    target = view(marked)
+    assert target.text == text
+    assert (target.first_line, target.last_line) == lines
 
 
 @pytest.mark.parametrize(
@@ -40,4 +40,4 @@ def test_a_target_as_the_model_sees_it(marked, text, lines):
     ],
 )
 def test_a_fragment_shares_a_line_with_other_text(marked, is_fragment):
-    assert shown(marked).is_fragment == is_fragment
+    assert view(marked).is_fragment == is_fragment
