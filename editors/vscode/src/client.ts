@@ -15,7 +15,7 @@ import {
   type ServerOptions,
   WorkDoneProgressCancelNotification,
 } from "vscode-languageclient/node";
-import type { Bars } from "./bars";
+import type { Bars } from "./progressNotifications";
 import { serverSettings } from "./core/settings";
 import * as protocol from "./protocol";
 

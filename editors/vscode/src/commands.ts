@@ -10,9 +10,9 @@ import {
   workspace,
 } from "vscode";
 import type { CodeAction } from "vscode-languageclient/node";
-import { Ask, type Asks, plain, rangeOf } from "./asks";
+import { Ask, type Asks, plain, rangeOf } from "./editRequests";
 import * as notices from "./core/notices";
-import { short } from "./core/titles";
+import { short } from "./core/format";
 import type { Edits } from "./edits";
 import { tell } from "./notify";
 import type { Prompt } from "./prompt";

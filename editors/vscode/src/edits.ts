@@ -10,10 +10,10 @@ import {
   window,
   workspace,
 } from "vscode";
-import { type Ask, type Asks, plain, rangeOf } from "./asks";
+import { type Ask, type Asks, plain, rangeOf } from "./editRequests";
 import * as notices from "./core/notices";
 import { Steps, told } from "./core/progress";
-import { short } from "./core/titles";
+import { short } from "./core/format";
 import { type Ways, tell } from "./notify";
 import type { Previews } from "./previews";
 import {

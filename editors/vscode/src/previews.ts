@@ -19,9 +19,9 @@ import {
   window,
   workspace,
 } from "vscode";
-import type { Ask } from "./asks";
+import type { Ask } from "./editRequests";
 import { applyEdits, firstChangedLine } from "./core/text";
-import { diffTitle } from "./core/titles";
+import { diffTitle } from "./core/format";
 import type { TextEdit } from "./protocol";
 import { closeTabs, shownIn } from "./tabs";
 

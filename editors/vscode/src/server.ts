@@ -3,17 +3,17 @@
 import { homedir } from "node:os";
 import { type Disposable, EventEmitter, type OutputChannel, commands, workspace } from "vscode";
 import { ExecuteCommandRequest, State } from "vscode-languageclient/node";
-import { Bars } from "./bars";
-import { Child } from "./child";
+import { Bars } from "./progressNotifications";
+import { Child } from "./serverProcess";
 import { Client, type Hooks } from "./client";
 import { type Found, type Launch, type Wishes, expand, find, missing } from "./core/discovery";
-import type { Phase } from "./core/look";
+import type { Phase } from "./core/statusText";
 import { GIVEN_UP, type Notice, failureOf, notStarted } from "./core/notices";
 import { Restarts } from "./core/restarts";
 import { machine } from "./machine";
 import { tell } from "./notify";
 import type * as protocol from "./protocol";
-import * as python from "./python";
+import * as python from "./pythonExtension";
 
 const START_MS = 60_000; // to its first answer, on a busy machine
 

@@ -1,7 +1,7 @@
 /** The extension's parts put together, and which command is whose. */
 
 import { type Disposable, type ExtensionContext, Uri, commands, window, workspace } from "vscode";
-import { Asks } from "./asks";
+import { Asks } from "./editRequests";
 import { Commands, KINDS } from "./commands";
 import { NO_PREVIEW, REJECTED, failed, failureOf } from "./core/notices";
 import { Edits } from "./edits";
@@ -9,7 +9,7 @@ import { tell } from "./notify";
 import { type Preview, Previews } from "./previews";
 import { Prompt } from "./prompt";
 import { PROMPT, type PromptParams } from "./protocol";
-import * as python from "./python";
+import * as python from "./pythonExtension";
 import { Reports } from "./reports";
 import * as review from "./review";
 import { NotReady, Server } from "./server";

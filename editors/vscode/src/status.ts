@@ -8,7 +8,7 @@ import {
   commands,
   window,
 } from "vscode";
-import { type State, look, modelName } from "./core/look";
+import { type State, look, modelName } from "./core/statusText";
 import type { Edits } from "./edits";
 import type { Previews } from "./previews";
 import type { Server } from "./server";

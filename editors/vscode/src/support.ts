@@ -1,7 +1,7 @@
 /** Looking under the hood: debug information, the trace of the last edit, the model's download. */
 
 import { type ExtensionContext, type Terminal, env, version, window, workspace } from "vscode";
-import { report } from "./core/facts";
+import { report } from "./core/debugInfo";
 import { MODEL_IS_HERE } from "./core/notices";
 import { render } from "./core/trace";
 import { tell } from "./notify";

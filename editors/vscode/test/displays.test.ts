@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { report } from "../src/core/facts";
-import { type State, look, modelName } from "../src/core/look";
+import { report } from "../src/core/debugInfo";
+import { type State, look, modelName } from "../src/core/statusText";
 import { serverSettings } from "../src/core/settings";
-import { diffTitle, short } from "../src/core/titles";
+import { diffTitle, short } from "../src/core/format";
 import { render } from "../src/core/trace";
 import type { EditStats, Status, Trace } from "../src/protocol";
 

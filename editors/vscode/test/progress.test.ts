@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { epitaph } from "../src/core/epitaph";
+import { epitaph } from "../src/core/exitMessage";
 import { Steps, told } from "../src/core/progress";
 import { Restarts } from "../src/core/restarts";
 import type { EditProgress } from "../src/protocol";

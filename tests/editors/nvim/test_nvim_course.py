@@ -112,7 +112,7 @@ def test_c12_changes_that_the_server_has_not_heard_of_move_the_edit_too(
     # As if the user typed in the moment in which the answer comes.
     shop.lua(
         """
-        local n, edit = ..., require("redraft.underway")
+        local n, edit = ..., require("redraft.edit_session")
         local ended = edit._ended
         edit._ended = function(...)
           edit._ended = ended

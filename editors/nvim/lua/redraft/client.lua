@@ -36,10 +36,10 @@ function M.config()
     },
     handlers = {
       [protocol.PARTIAL_NOTIFICATION] = function(_, partial)
-        require("redraft.underway").progressed(partial)
+        require("redraft.edit_session").progressed(partial)
       end,
       [protocol.STATUS_NOTIFICATION] = function(_, status)
-        require("redraft.underway").stands(status)
+        require("redraft.edit_session").stands(status)
       end,
     },
     reuse_client = M._reuses,
@@ -47,7 +47,7 @@ function M.config()
       require("redraft.actions").complete_diagnostics(client)
     end,
     on_exit = function(...)
-      require("redraft.life").exited(...)
+      require("redraft.restart").exited(...)
     end,
   }
 end
@@ -255,7 +255,7 @@ vim.api.nvim_create_autocmd("LspRequest", {
       local id = event.data.request_id
       -- The answer's own handler runs first, if Neovim calls it at all.
       vim.schedule(function()
-        require("redraft.underway").answered(event.data.client_id, id)
+        require("redraft.edit_session").answered(event.data.client_id, id)
       end)
     end
   end,

@@ -114,12 +114,12 @@ local subcommands = {
   },
   restart = {
     run = function()
-      require("redraft.life").restart()
+      require("redraft.restart").restart()
     end,
   },
   stop = {
     run = function()
-      require("redraft.life").stop()
+      require("redraft.restart").stop()
     end,
   },
   log = {

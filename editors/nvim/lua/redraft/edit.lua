@@ -84,7 +84,7 @@ function M.send(asked)
     local range = asked.target:range(server.offset_encoding)
     if range then
       client.synchronise(server, buf)
-      require("redraft.underway").start(server, asked, range)
+      require("redraft.edit_session").start(server, asked, range)
     end
   end, function()
     asked.target:show(nil)

@@ -70,7 +70,7 @@ end
 
 --- Cancel the edits of this buffer; of all buffers, if it has none.
 function M.cancel()
-  if require("redraft.underway").cancel(vim.api.nvim_get_current_buf()) == 0 then
+  if require("redraft.edit_session").cancel(vim.api.nvim_get_current_buf()) == 0 then
     require("redraft.notify").info("no edit is under way")
   end
 end

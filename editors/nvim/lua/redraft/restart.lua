@@ -42,7 +42,7 @@ function M.exited(code, signal, id)
   vim.schedule(function()
     local is_asked = restarting[id]
     restarting[id] = nil
-    require("redraft.underway").abandon(id)
+    require("redraft.edit_session").abandon(id)
     require("redraft.status").forget()
     -- SIGTERM is what Neovim sends to stop a server by force.
     local is_wanted = code == 0 and (signal == 0 or signal == 15)

@@ -3,7 +3,7 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
 import type { Launch } from "./core/discovery";
-import { epitaph } from "./core/epitaph";
+import { epitaph } from "./core/exitMessage";
 
 const KEPT = 4_000; // of what it wrote to stderr, in characters
 const END_MS = 2_000; // between the end of its output and its own

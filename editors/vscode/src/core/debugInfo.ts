@@ -2,7 +2,7 @@
 
 import type { Status } from "../protocol";
 import type { Found } from "./discovery";
-import type { Phase } from "./look";
+import type { Phase } from "./statusText";
 
 export interface Facts {
   readonly extension: string; // versions
