@@ -1,7 +1,7 @@
 /**
- * The client library, set up: which documents, which options, and what is done in another way.
+ * The language client: which documents it serves, its options, and what it does differently.
  *
- * Its own restarts and messages are switched off; `Server` decides about both.
+ * The library's own restarts and messages are switched off; `Server` decides about both.
  */
 
 import { type OutputChannel, workspace } from "vscode";
@@ -15,39 +15,43 @@ import {
   type ServerOptions,
   WorkDoneProgressCancelNotification,
 } from "vscode-languageclient/node";
-import type { Bars } from "./progressNotifications";
-import { serverSettings } from "./core/settings";
+import { selectServerSettings } from "./core/settings";
+import type { ProgressNotifications } from "./progressNotifications";
 import * as protocol from "./protocol";
 
-/** What the server, or a code action of its, asks of the extension. */
-export interface Hooks {
-  /** An edit that a code action asks for. */
-  edit(params: protocol.EditParams): unknown;
-  partial(partial: protocol.Partial): void;
-  status(status: protocol.Status): void;
+/** What is called for the messages of the server, and for the edits of its code actions. */
+export interface ClientHandlers {
+  runAction(params: protocol.EditParams): unknown;
+  updateEdit(partial: protocol.Partial): void;
+  updateStatus(status: protocol.Status): void;
 }
 
 export class Client extends LanguageClient {
-  constructor(server: ServerOptions, log: OutputChannel, bars: Bars, hooks: Hooks) {
-    const cancel = (token: string | number): void => {
+  constructor(
+    server: ServerOptions,
+    log: OutputChannel,
+    notifications: ProgressNotifications,
+    handlers: ClientHandlers,
+  ) {
+    const cancelProgress = (token: string | number): void => {
       void this.sendNotification(WorkDoneProgressCancelNotification.type, { token });
     };
     super("redraft", "redraft", server, {
       ...OPTIONS,
-      initializationOptions: initializationOptions(),
+      initializationOptions: buildInitializationOptions(),
       outputChannel: log,
-      middleware: middleware(bars, hooks, cancel),
+      middleware: createMiddleware(notifications, handlers, cancelProgress),
     });
-    this.onNotification(protocol.PARTIAL_NOTIFICATION, hooks.partial.bind(hooks));
-    this.onNotification(protocol.STATUS_NOTIFICATION, hooks.status.bind(hooks));
+    this.onNotification(protocol.PARTIAL_NOTIFICATION, handlers.updateEdit.bind(handlers));
+    this.onNotification(protocol.STATUS_NOTIFICATION, handlers.updateStatus.bind(handlers));
   }
 
-  /** Write to the log, and show no message. */
+  /** Write to the log; the library would show a message, too. */
   override error(message: string, data?: unknown): void {
     super.error(message, data, false);
   }
 
-  /** The library stops a client that could not be started, which fails. */
+  /** Stop, where it runs. The library calls this for a client that did not start, and would throw. */
   override async stop(timeout?: number): Promise<void> {
     if (this.isRunning()) {
       await super.stop(timeout);
@@ -65,7 +69,7 @@ const OPTIONS: LanguageClientOptions = {
   },
 };
 
-function initializationOptions(): protocol.InitializationOptions {
+function buildInitializationOptions(): protocol.InitializationOptions {
   return {
     clientCommands: [protocol.PROMPT],
     trusted: workspace.isTrusted,
@@ -73,20 +77,22 @@ function initializationOptions(): protocol.InitializationOptions {
   };
 }
 
-function middleware(
-  bars: Bars,
-  hooks: Hooks,
-  cancel: (token: string | number) => void,
+function createMiddleware(
+  notifications: ProgressNotifications,
+  handlers: ClientHandlers,
+  cancelProgress: (token: string | number) => void,
 ): Middleware {
   return {
+    // The edits of code actions are shown and applied as all others, not by the library.
     executeCommand: (command, args: unknown[], next): unknown =>
       command === protocol.EDIT && args.length > 0
-        ? hooks.edit(args[0] as protocol.EditParams)
+        ? handlers.runAction(args[0] as protocol.EditParams)
         : next(command, args),
     handleWorkDoneProgress: (token, value, next) => {
-      bars.take(token, value, () => {
-        cancel(token);
+      notifications.update(token, value, () => {
+        cancelProgress(token);
       });
+      // The library forgets a token at its end; all else it would show a second time.
       if (value.kind === "end") {
         next(token, value);
       }
@@ -94,7 +100,7 @@ function middleware(
     workspace: {
       configuration: async (params, token, next) => {
         const sections: unknown = await next(params, token);
-        return Array.isArray(sections) ? sections.map(serverSettings) : [];
+        return Array.isArray(sections) ? sections.map(selectServerSettings) : [];
       },
     },
   };

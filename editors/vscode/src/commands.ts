@@ -1,4 +1,4 @@
-/** The commands that begin an edit: where the user is, what they want, and what to ask them. */
+/** The commands that begin an edit: what is edited, and with which instruction. */
 
 import {
   type Diagnostic,
@@ -10,188 +10,197 @@ import {
   workspace,
 } from "vscode";
 import type { CodeAction } from "vscode-languageclient/node";
-import { Ask, type Asks, plain, rangeOf } from "./editRequests";
+import { shorten } from "./core/format";
 import * as notices from "./core/notices";
-import { short } from "./core/format";
+import { EditRequest, type EditRequests, fromProtocolRange, toProtocolRange } from "./editRequests";
 import type { Edits } from "./edits";
-import { tell } from "./notify";
-import type { Prompt } from "./prompt";
+import { showNotice } from "./notify";
+import type { Prompt, Question } from "./prompt";
 import { type EditOptions, type EditParams, type PromptParams, type Scope, WARM } from "./protocol";
 import type { Server } from "./server";
 
-/** What the parts of a command have in common; `scope` undefined: the selection, else the function. */
-interface Kind {
+/** A command of the palette; without `scope` it edits the selection, else the function. */
+interface EditCommand {
   readonly title: string;
   readonly scope?: Scope;
 }
 
-export const KINDS = {
+export const EDIT_COMMANDS = {
   editCode: { title: "redraft: Edit function or selection" },
   editFunction: { title: "redraft: Edit function", scope: "function" },
   editSelection: { title: "redraft: Edit selection", scope: "selection" },
   editFile: { title: "redraft: Edit file", scope: "file" },
-} as const satisfies Record<string, Kind>;
+} as const satisfies Record<string, EditCommand>;
 
 const SCHEMES: readonly string[] = ["file", "untitled"];
 
 export class Commands {
   constructor(
     private readonly server: Server,
-    private readonly asks: Asks,
+    private readonly requests: EditRequests,
     private readonly edits: Edits,
     private readonly prompt: Prompt,
   ) {}
 
-  /** Edit where the user is. `given` may hold the instruction, as keybindings can. */
-  async edit({ title, scope }: Kind, given?: unknown): Promise<void> {
-    const editor = this.editor();
+  /** Edit where the user is. `argument` may hold the instruction, as keybindings can give it. */
+  async edit({ title, scope }: EditCommand, argument?: unknown): Promise<void> {
+    const editor = this.getEditor();
     if (editor === undefined) {
       return;
     }
     const { document, selection } = editor;
     if (scope === "selection" && selection.isEmpty) {
-      await tell(notices.NOTHING_SELECTED);
+      await showNotice(notices.NOTHING_SELECTED);
       return;
     }
     const range = scope === "file" ? undefined : selection;
-    const where = new Ask(document, range, { instruction: "", ...(scope ? { scope } : {}) });
-    await this.asked(where, { title }, instructionIn(given));
+    const draft = new EditRequest(document, range, {
+      instruction: "",
+      ...(scope ? { scope } : {}),
+    });
+    await this.completeAndRun(draft, { title }, readInstruction(argument));
   }
 
-  /** Ask for another instruction for the place of `ask`. */
-  async retry(ask: Ask): Promise<void> {
-    if (!ask.isLive) {
-      await tell(notices.GONE);
+  /** Edit the range of `request` once more, with another instruction. */
+  async retry(request: EditRequest): Promise<void> {
+    if (!request.isLive) {
+      await showNotice(notices.PLACE_IS_GONE);
       return;
     }
-    const { document, range } = ask;
-    const { instruction, scope } = ask.wanted;
-    const where = new Ask(document, range, { instruction, ...(scope ? { scope } : {}) });
-    await this.asked(where, { title: `redraft: Retry in ${ask.file}`, former: instruction });
+    const { document, range } = request;
+    const { instruction, scope } = request.task;
+    const draft = new EditRequest(document, range, { instruction, ...(scope ? { scope } : {}) });
+    await this.completeAndRun(draft, {
+      title: `redraft: Retry in ${request.fileName}`,
+      initialValue: instruction,
+    });
   }
 
   /** Fix the problem at the cursor; of several, the one the user picks. */
   async fixProblem(): Promise<void> {
-    const editor = this.editor();
+    const editor = this.getEditor();
     if (editor === undefined) {
       return;
     }
     const { document } = editor;
-    const problems = problemsAt(editor);
+    const problems = findProblems(editor);
     if (problems.length === 0) {
-      await tell(notices.NO_PROBLEM);
+      await showNotice(notices.NO_PROBLEM);
       return;
     }
-    const problem = problems.length === 1 ? problems[0] : await picked(problems);
+    const problem = problems.length === 1 ? problems[0] : await pickProblem(problems);
     if (problem === undefined) {
       return;
     }
-    const params = await this.fixOf(document, problem);
-    await (params === undefined ? tell(notices.NO_FIX) : this.fromAction(params));
+    const params = await this.requestFix(document, problem);
+    await (params === undefined ? showNotice(notices.NO_FIX) : this.runAction(params));
   }
 
-  /** The edit that a code action asks for. */
-  async fromAction(params: EditParams): Promise<void> {
+  /** Run the edit of a code action. */
+  async runAction(params: EditParams): Promise<void> {
     const { instruction, title, scope } = params;
-    const document = await this.current(params);
+    const document = await this.findDocument(params);
     if (document !== undefined) {
-      const wanted = { instruction, ...(title ? { title } : {}), ...(scope ? { scope } : {}) };
-      await this.edits.run(this.asks.of(document, placeOf(params), wanted));
+      const task = { instruction, ...(title ? { title } : {}), ...(scope ? { scope } : {}) };
+      await this.edits.run(this.requests.create(document, readRange(params), task));
     }
   }
 
-  /** The client command of "Edit with instruction...". */
-  async fromPrompt(params: PromptParams): Promise<void> {
+  /** Ask for an instruction and run the edit: the client command of "Edit with instruction...". */
+  async runPrompt(params: PromptParams): Promise<void> {
     const { question, scope } = params;
-    const document = await this.current(params);
+    const document = await this.findDocument(params);
     if (document !== undefined) {
-      const wanted = { instruction: "", ...(scope ? { scope } : {}) };
-      const where = new Ask(document, placeOf(params), wanted);
-      await this.asked(where, { title: KINDS.editCode.title, question });
+      const task = { instruction: "", ...(scope ? { scope } : {}) };
+      const draft = new EditRequest(document, readRange(params), task);
+      await this.completeAndRun(draft, { title: EDIT_COMMANDS.editCode.title, question });
     }
   }
 
-  private async asked(
-    where: Ask,
-    question: Parameters<Prompt["ask"]>[0],
-    given?: string,
+  /** Run `draft` with the given instruction, else with the one that the user types. */
+  private async completeAndRun(
+    draft: EditRequest,
+    question: Question,
+    givenInstruction?: string,
   ): Promise<void> {
     try {
-      if (!this.server.isThere()) {
+      if (!this.server.checkAvailable()) {
         return;
       }
-      if (given === undefined) {
-        this.warm(where.document);
+      if (givenInstruction === undefined) {
+        this.prefill(draft.document);
       }
-      const instruction = given ?? (await this.prompt.ask(question));
+      const instruction = givenInstruction ?? (await this.prompt.ask(question));
       if (instruction !== undefined) {
-        const { document, range, wanted } = where;
-        await this.edits.run(this.asks.of(document, range, { ...wanted, instruction }));
+        // The draft's range moved along while the user was typing.
+        const { document, range, task } = draft;
+        await this.edits.run(this.requests.create(document, range, { ...task, instruction }));
       }
     } finally {
-      where.dispose();
+      draft.dispose();
     }
   }
 
   /** Let the model read the file while the user types. */
-  private warm({ uri }: TextDocument): void {
+  private prefill({ uri }: TextDocument): void {
     if (workspace.getConfiguration("redraft").get<boolean>("warm", true)) {
-      // What is wrong shows in the edit that follows.
+      // An error is left to the edit that follows: it meets the same one, and shows it.
       this.server.execute(WARM, { uri: uri.toString() }).catch(() => undefined);
     }
   }
 
-  private async fixOf(
+  /** Return the edit with which the server would fix `problem`; undefined where it offers none. */
+  private async requestFix(
     document: TextDocument,
     problem: Diagnostic,
   ): Promise<EditParams | undefined> {
-    const client = await this.server.ready();
+    const client = await this.server.whenReady();
     const diagnostics = await client.code2ProtocolConverter.asDiagnostics([problem]);
     const actions = await client.sendRequest<CodeAction[] | null>("textDocument/codeAction", {
       textDocument: { uri: document.uri.toString() },
-      range: plain(problem.range),
+      range: toProtocolRange(problem.range),
       context: { diagnostics, only: ["quickfix"] },
     });
     return actions?.[0]?.command?.arguments?.[0] as EditParams | undefined;
   }
 
-  /** The document of an action, unless it changed since the action was offered. */
-  private async current({ uri, version }: EditOptions): Promise<TextDocument | undefined> {
-    const document = workspace.textDocuments.find((each) => each.uri.toString() === uri);
+  /** Return the document of an action; tell the user where it changed since the action was offered. */
+  private async findDocument({ uri, version }: EditOptions): Promise<TextDocument | undefined> {
+    const document = workspace.textDocuments.find((candidate) => candidate.uri.toString() === uri);
     if (document === undefined || (version ?? document.version) !== document.version) {
-      await tell(notices.OUTDATED_ACTION);
+      await showNotice(notices.OUTDATED_ACTION);
       return undefined;
     }
     return document;
   }
 
-  /** The active editor, where its document can be edited; else the user is told. */
-  private editor(): TextEditor | undefined {
+  /** Return the active editor; tell the user where there is none that can be edited. */
+  private getEditor(): TextEditor | undefined {
     const editor = window.activeTextEditor;
     if (editor === undefined) {
-      void tell(notices.NO_EDITOR);
+      void showNotice(notices.NO_EDITOR);
     } else if (!SCHEMES.includes(editor.document.uri.scheme)) {
-      void tell(notices.unsupported(editor.document.uri.scheme));
+      void showNotice(notices.createUnsupportedNotice(editor.document.uri.scheme));
       return undefined;
     }
     return editor;
   }
 }
 
-function instructionIn(given: unknown): string | undefined {
-  const { instruction } = (given ?? {}) as { instruction?: unknown };
+function readInstruction(argument: unknown): string | undefined {
+  const { instruction } = (argument ?? {}) as { instruction?: unknown };
   return typeof instruction === "string" && instruction.trim() !== "" ? instruction : undefined;
 }
 
-function placeOf({ range, position }: EditOptions): Range | undefined {
+function readRange({ range, position }: EditOptions): Range | undefined {
   if (range) {
-    return rangeOf(range);
+    return fromProtocolRange(range);
   }
-  return position ? rangeOf({ start: position, end: position }) : undefined;
+  return position ? fromProtocolRange({ start: position, end: position }) : undefined;
 }
 
-/** The problems that the selection touches, else those of the cursor's line. */
-function problemsAt({ document, selection }: TextEditor): Diagnostic[] {
+/** Return the problems that the selection touches, else those of the cursor's line. */
+function findProblems({ document, selection }: TextEditor): Diagnostic[] {
   const all = languages.getDiagnostics(document.uri);
   const touched = all.filter(({ range }) => range.intersection(selection) !== undefined);
   const line = document.lineAt(selection.active.line).range;
@@ -200,9 +209,9 @@ function problemsAt({ document, selection }: TextEditor): Diagnostic[] {
     : all.filter(({ range }) => range.intersection(line) !== undefined);
 }
 
-async function picked(problems: readonly Diagnostic[]): Promise<Diagnostic | undefined> {
+async function pickProblem(problems: readonly Diagnostic[]): Promise<Diagnostic | undefined> {
   const items = problems.map((problem) => ({
-    label: short(problem.message),
+    label: shorten(problem.message),
     description: `line ${problem.range.start.line + 1}`,
     problem,
   }));

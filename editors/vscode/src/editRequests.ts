@@ -1,116 +1,117 @@
 /**
- * What an edit is asked for: a place in a document, and an instruction.
+ * What an edit is requested with: a range of a document, and an instruction.
  *
- * The place moves with the document, so that an edit can be asked for again after changes.
+ * The range moves with the document, so that an edit can be requested again after changes.
  */
 
 import { basename } from "node:path";
 import { type Disposable, Range, type TextDocument, workspace } from "vscode";
-import { type Place, moved } from "./core/text";
+import { type Span, moveSpan } from "./core/text";
 import type * as protocol from "./protocol";
 
-/** `title` names a saved action; without, the instruction is the name. */
-export interface Wanted {
+/** What the model is to do; `title` is the name of a saved action, where it is one. */
+export interface EditTask {
   readonly instruction: string;
   readonly title?: string;
   readonly scope?: protocol.Scope;
 }
 
-/** One wish for an edit; its place is kept up to date while it lives. */
-export class Ask implements Disposable {
+/** One request for an edit; its range is kept up to date until it is disposed of. */
+export class EditRequest implements Disposable {
   isLive = true;
-  private readonly place: Moving | undefined;
+  private readonly trackedRange: TrackedRange | undefined;
 
-  /** Without a range, the edit has no place in the document. */
+  /** Without a range, the request is for the whole document. */
   constructor(
     readonly document: TextDocument,
     range: Range | undefined,
-    readonly wanted: Wanted,
+    readonly task: EditTask,
   ) {
-    this.place =
+    this.trackedRange =
       range &&
-      new Moving(document, range, () => {
+      new TrackedRange(document, range, () => {
         this.dispose();
       });
   }
 
-  /** The place in the document as it is now. */
+  /** The range in the document as it is now. */
   get range(): Range | undefined {
-    return this.place?.range;
+    return this.trackedRange?.range;
   }
 
   /** The file, as displays name it. */
-  get file(): string {
+  get fileName(): string {
     return basename(this.document.uri.path);
   }
 
   /** The edit, as displays name it. */
   get label(): string {
-    return this.wanted.title ?? this.wanted.instruction;
+    return this.task.title ?? this.task.instruction;
   }
 
   dispose(): void {
     this.isLive = false;
-    this.place?.dispose();
+    this.trackedRange?.dispose();
   }
 }
 
-const KEPT = 20; // asks whose places are kept up to date
+const MAX_REQUESTS = 20;
 
-/** The last asks. */
-export class Asks implements Disposable {
-  private readonly kept: Ask[] = [];
+/** The last requests, whose ranges are kept up to date. */
+export class EditRequests implements Disposable {
+  private readonly requests: EditRequest[] = [];
 
-  /** The one made last. */
-  get last(): Ask | undefined {
-    return this.kept.at(-1);
+  /** The newest request. */
+  get last(): EditRequest | undefined {
+    return this.requests.at(-1);
   }
 
-  of(document: TextDocument, range: Range | undefined, wanted: Wanted): Ask {
-    const ask = new Ask(document, range, wanted);
-    this.kept.push(ask);
-    if (this.kept.length > KEPT) {
-      this.kept.shift()?.dispose();
+  create(document: TextDocument, range: Range | undefined, task: EditTask): EditRequest {
+    const request = new EditRequest(document, range, task);
+    this.requests.push(request);
+    if (this.requests.length > MAX_REQUESTS) {
+      this.requests.shift()?.dispose();
     }
-    return ask;
+    return request;
   }
 
   dispose(): void {
-    for (const ask of this.kept) {
-      ask.dispose();
+    for (const request of this.requests) {
+      request.dispose();
     }
   }
 }
 
 /** A range that moves with its document. */
-class Moving implements Disposable {
-  private place: Place;
+class TrackedRange implements Disposable {
+  private span: Span;
   private readonly listeners: Disposable[];
 
   constructor(
     private readonly document: TextDocument,
     range: Range,
-    closed: () => void,
+    onClose: () => void,
   ) {
-    this.place = { start: document.offsetAt(range.start), end: document.offsetAt(range.end) };
+    this.span = { start: document.offsetAt(range.start), end: document.offsetAt(range.end) };
     this.listeners = [
       workspace.onDidChangeTextDocument((event) => {
         if (event.document === document) {
+          // VS Code sends them from the last to the first: none moves the offset of the next.
           for (const { rangeOffset: offset, rangeLength: length, text } of event.contentChanges) {
-            this.place = moved(this.place, { offset, length, text });
+            this.span = moveSpan(this.span, { offset, length, text });
           }
         }
       }),
-      workspace.onDidCloseTextDocument((other) => {
-        if (other === document) {
-          closed();
+      workspace.onDidCloseTextDocument((closed) => {
+        if (closed === document) {
+          onClose();
         }
       }),
     ];
   }
 
   get range(): Range {
-    const { start, end } = this.place;
+    const { start, end } = this.span;
     return new Range(this.document.positionAt(start), this.document.positionAt(end));
   }
 
@@ -121,15 +122,15 @@ class Moving implements Disposable {
   }
 }
 
-/** A range as the protocol writes it. */
-export function plain({ start, end }: Range): protocol.Range {
+/** Return VS Code's range as the protocol's. */
+export function toProtocolRange({ start, end }: Range): protocol.Range {
   return {
     start: { line: start.line, character: start.character },
     end: { line: end.line, character: end.character },
   };
 }
 
-/** A range of the protocol as VS Code's. */
-export function rangeOf({ start, end }: protocol.Range): Range {
+/** Return the protocol's range as VS Code's. */
+export function fromProtocolRange({ start, end }: protocol.Range): Range {
   return new Range(start.line, start.character, end.line, end.character);
 }

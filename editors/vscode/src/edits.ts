@@ -1,4 +1,4 @@
-/** One edit from the wish to its ending: computed by the server, then shown, applied or refused. */
+/** Running edits: requested from the server with a progress display, then previewed or applied. */
 
 import {
   type CancellationToken,
@@ -10,11 +10,16 @@ import {
   window,
   workspace,
 } from "vscode";
-import { type Ask, type Asks, plain, rangeOf } from "./editRequests";
+import { shorten } from "./core/format";
 import * as notices from "./core/notices";
-import { Steps, told } from "./core/progress";
-import { short } from "./core/format";
-import { type Ways, tell } from "./notify";
+import { ProgressIncrements, describeProgress } from "./core/progress";
+import {
+  type EditRequest,
+  type EditRequests,
+  fromProtocolRange,
+  toProtocolRange,
+} from "./editRequests";
+import { type ButtonHandlers, showNotice } from "./notify";
 import type { Previews } from "./previews";
 import {
   CANCEL_NOTIFICATION,
@@ -25,72 +30,83 @@ import {
   type Partial,
   type TextEdit,
 } from "./protocol";
-import { NotReady, type Server } from "./server";
+import { NotReadyError, type Server } from "./server";
 
-/** `redraft.preview`: what happens with a change once the model has written it. */
-type Manner = "diff" | "refactorPreview" | "apply";
+/** The setting `redraft.preview`: what happens with a change once the model has written it. */
+type PreviewMode = "diff" | "refactorPreview" | "apply";
 
 export class Edits implements Disposable {
-  private readonly running = new Map<string, (partial: Partial) => void>();
+  private readonly running = new Map<string, (partial: Partial) => void>(); // by the edit's id
   private readonly changed = new EventEmitter<void>();
-  private n = 0;
+  private nStarted = 0;
   /** How fast the model writes, in tokens/s: 0 before it does, undefined without an edit. */
   speed: number | undefined;
   readonly onDidChange = this.changed.event;
 
-  /** `retry` asks for another instruction for the same place. */
+  /** `retry` asks for another instruction for the same range. */
   constructor(
     private readonly server: Server,
-    private readonly asks: Asks,
+    private readonly requests: EditRequests,
     private readonly previews: Previews,
-    private readonly retry: (ask: Ask) => unknown,
+    private readonly retry: (request: EditRequest) => unknown,
   ) {}
 
-  /** See `ask` through to its ending, whatever that is. */
-  async run(ask: Ask): Promise<void> {
-    const manner = workspace.getConfiguration("redraft").get<Manner>("preview", "diff");
+  /** Run `request` and present its outcome; failures are shown, not thrown. */
+  async run(request: EditRequest): Promise<void> {
+    const mode = workspace.getConfiguration("redraft").get<PreviewMode>("preview", "diff");
     try {
-      await this.ended(ask, await this.computed(ask, manner), manner);
+      await this.present(request, await this.compute(request, mode), mode);
     } catch (error) {
-      if (!(error instanceof NotReady)) {
-        this.tell(notices.failed(notices.failureOf(error)), ask);
+      if (!(error instanceof NotReadyError)) {
+        this.notify(notices.createFailureNotice(notices.readFailure(error)), request);
       }
     }
   }
 
-  /** The same once more, at the same place of the document as it is now. */
-  async again(ask: Ask): Promise<void> {
-    if (ask.isLive) {
-      await this.run(this.asks.of(ask.document, ask.range, ask.wanted));
+  /** Run the same task once more, for the range as it is now. */
+  async rerun(request: EditRequest): Promise<void> {
+    if (request.isLive) {
+      await this.run(this.requests.create(request.document, request.range, request.task));
     } else {
-      await tell(notices.GONE);
+      await showNotice(notices.PLACE_IS_GONE);
     }
   }
 
-  /** Cancel all edits that are under way. */
-  cancel(): void {
+  /** Cancel all running edits. */
+  cancelAll(): void {
     this.server.notify(CANCEL_NOTIFICATION, {});
   }
 
-  /** Take in how far an edit is. */
-  heard(partial: Partial): void {
+  /** Show how far a running edit is. */
+  updateProgress(partial: Partial): void {
     this.running.get(partial.id)?.(partial);
   }
 
-  /** Show `notice`, with ways to go on with `ask`. */
-  tell(notice: notices.Notice, ask: Ask, more: Ways = {}): void {
-    const ways: Ways = { again: () => this.again(ask), retry: () => this.retry(ask) };
-    void tell(notice, { ...ways, ...more });
+  /** Show `notice`, with buttons that go on with `request`. */
+  notify(notice: notices.Notice, request: EditRequest, handlers: ButtonHandlers = {}): void {
+    void showNotice(notice, {
+      rerun: () => this.rerun(request),
+      retry: () => this.retry(request),
+      ...handlers,
+    });
   }
 
-  /** Apply `edits`, which are for the document as it is now; false where VS Code or the user
-   * refuses. With `confirm`, VS Code shows them in its own preview first. */
-  async apply(ask: Ask, edits: readonly TextEdit[], confirm?: "confirm"): Promise<boolean> {
-    const label = `redraft: ${short(ask.label)}`;
+  /**
+   * Apply `edits`, whose positions are those of the document as it is now, as one undo step.
+   *
+   * With `confirm`, VS Code shows them in its own preview first. Returns false where VS Code or the
+   * user refuses.
+   */
+  async apply(
+    request: EditRequest,
+    edits: readonly TextEdit[],
+    confirm?: "confirm",
+  ): Promise<boolean> {
+    const label = `redraft: ${shorten(request.label)}`;
     const change = new WorkspaceEdit();
     for (const { range, newText } of edits) {
       const metadata = confirm && { label, needsConfirmation: true };
-      change.replace(ask.document.uri, rangeOf(range), newText, metadata);
+      change.replace(request.document.uri, fromProtocolRange(range), newText, metadata);
     }
     return workspace.applyEdit(change);
   }
@@ -99,79 +115,88 @@ export class Edits implements Disposable {
     this.changed.dispose();
   }
 
-  private async ended(ask: Ask, answer: EditResult, manner: Manner): Promise<void> {
-    for (const note of answer.notes) {
-      void tell(notices.note(note));
+  private async present(
+    request: EditRequest,
+    result: EditResult,
+    mode: PreviewMode,
+  ): Promise<void> {
+    for (const note of result.notes) {
+      void showNotice(notices.createNotice("info", note, []));
     }
-    if (answer.outcome !== "preview") {
-      this.tell(answer.outcome === "applied" ? notices.APPLIED : notices.UNCHANGED, ask);
-    } else if (answer.version !== ask.document.version) {
-      this.tell(notices.outdated(ask.file), ask);
-    } else if (manner === "diff") {
-      await this.previews.show(ask, answer.edits);
-      this.tell(notices.cost(answer.stats), ask);
+    if (result.outcome !== "preview") {
+      this.notify(result.outcome === "applied" ? notices.APPLIED : notices.UNCHANGED, request);
+    } else if (result.version !== request.document.version) {
+      this.notify(notices.createOutdatedNotice(request.fileName), request);
+    } else if (mode === "diff") {
+      await this.previews.show(request, result.edits);
+      this.notify(notices.createCostNotice(result.stats), request);
     } else {
-      const isApplied = await this.apply(ask, answer.edits, "confirm");
-      this.tell(isApplied ? notices.APPLIED : notices.REJECTED, ask);
+      const isApplied = await this.apply(request, result.edits, "confirm");
+      this.notify(isApplied ? notices.APPLIED : notices.REJECTED, request);
     }
   }
 
-  private async computed(ask: Ask, manner: Manner): Promise<EditResult> {
-    const id = `vscode-${++this.n}`;
+  /** Have the server compute the edit, with a progress notification. */
+  private async compute(request: EditRequest, mode: PreviewMode): Promise<EditResult> {
+    const id = `vscode-${++this.nStarted}`;
     const options = {
       location: ProgressLocation.Notification,
-      title: `redraft: ${short(ask.label)}`,
+      title: `redraft: ${shorten(request.label)}`,
       cancellable: true,
     };
     return window.withProgress(options, async (progress, token) => {
       token.onCancellationRequested(() => {
         this.server.notify(CANCEL_NOTIFICATION, { id });
       });
-      const watch = this.watch(id, progress);
+      const tracker = this.trackProgress(id, progress);
       try {
-        // The document may change meanwhile; and nobody answers yet whoever cancels.
-        await Promise.race([this.server.ready(), cancelled(token)]);
-        return await this.server.execute<EditResult>(EDIT, params(ask, id, manner), id);
+        // A server that is starting does not answer a cancellation yet. The parameters are built
+        // when it is ready: the document may have changed by then.
+        await Promise.race([this.server.whenReady(), rejectOnCancel(token)]);
+        return await this.server.execute<EditResult>(EDIT, buildParams(request, id, mode), id);
       } finally {
-        watch.dispose();
+        tracker.dispose();
       }
     });
   }
 
   /** Keep a progress display up to date until disposed of. */
-  private watch(
+  private trackProgress(
     id: string,
     progress: Progress<{ message: string; increment?: number }>,
   ): Disposable {
     progress.report({ message: "waiting for the model" });
-    const waiting = this.server.onDidChange(() => {
+    const statusListener = this.server.onDidChange(() => {
       const isLoading = this.server.status?.model.state === "loading";
       progress.report({ message: isLoading ? "loading the model" : "waiting for the model" });
     });
-    const steps = new Steps();
+    const increments = new ProgressIncrements();
     this.running.set(id, (partial) => {
-      waiting.dispose();
-      progress.report({ message: told(partial), increment: steps.to(partial) });
-      this.become(partial.tokensPerSecond);
+      statusListener.dispose(); // from now on the edit reports by itself
+      progress.report({
+        message: describeProgress(partial),
+        increment: increments.advance(partial),
+      });
+      this.setSpeed(partial.tokensPerSecond);
     });
-    this.become(0);
+    this.setSpeed(0);
     return {
       dispose: () => {
-        waiting.dispose();
+        statusListener.dispose();
         this.running.delete(id);
-        this.become(this.running.size > 0 ? 0 : undefined);
+        this.setSpeed(this.running.size > 0 ? 0 : undefined);
       },
     };
   }
 
-  private become(speed: number | undefined): void {
+  private setSpeed(speed: number | undefined): void {
     this.speed = speed;
     this.changed.fire();
   }
 }
 
-/** Fails as a cancelled edit does, when the user cancels. */
-function cancelled(token: CancellationToken): Promise<never> {
+/** Return a promise that fails when the user cancels, as a cancelled edit does. */
+function rejectOnCancel(token: CancellationToken): Promise<never> {
   return new Promise((_, reject) => {
     token.onCancellationRequested(() => {
       reject(Object.assign(new Error("cancelled"), { code: ErrorCode.CANCELLED }));
@@ -179,13 +204,17 @@ function cancelled(token: CancellationToken): Promise<never> {
   });
 }
 
-function params({ document, range, wanted }: Ask, id: string, manner: Manner): EditParams {
+function buildParams(
+  { document, range, task }: EditRequest,
+  id: string,
+  mode: PreviewMode,
+): EditParams {
   return {
-    ...wanted,
+    ...task,
     uri: document.uri.toString(),
     version: document.version,
-    ...(range === undefined ? {} : { range: plain(range) }),
-    preview: manner !== "apply",
+    ...(range === undefined ? {} : { range: toProtocolRange(range) }),
+    preview: mode !== "apply",
     partial: true,
     id,
   };

@@ -1,33 +1,35 @@
-/** Showing notices, and doing what their buttons say. */
+/** Shows notices, and does what their buttons say. */
 
 import { commands, window } from "vscode";
-import { type Button, type Notice, TITLES } from "./core/notices";
+import { BUTTON_TITLES, type Button, type Notice } from "./core/notices";
 
 const STATUS_MS = 5_000;
 
-/** What buttons do that depend on what the notice is about; one without is not shown. */
-export type Ways = Partial<Record<Button, () => unknown>>;
+/** What the buttons of a notice do. A button without a handler is not shown. */
+export type ButtonHandlers = Partial<Record<Button, () => unknown>>;
 
-/** Show `notice` until the user is done with it. */
-export async function tell(notice: Notice, ways: Ways = {}): Promise<void> {
+/** Show `notice` and run the handler of the button that the user presses. */
+export async function showNotice(notice: Notice, handlers: ButtonHandlers = {}): Promise<void> {
   if (notice.level === "status") {
     window.setStatusBarMessage(notice.text, STATUS_MS);
     return;
   }
-  const known: Ways = { ...general(notice), ...ways };
-  const buttons = notice.buttons.filter((button) => known[button] !== undefined);
-  const chosen = await SHOW[notice.level](notice.text, ...buttons.map((button) => TITLES[button]));
-  const button = buttons.find((each) => TITLES[each] === chosen);
-  await (button && known[button]?.());
+  const allHandlers: ButtonHandlers = { ...createDefaultHandlers(notice), ...handlers };
+  const buttons = notice.buttons.filter((button) => allHandlers[button] !== undefined);
+  const titles = buttons.map((button) => BUTTON_TITLES[button]);
+  const chosenTitle = await SHOW_MESSAGE[notice.level](notice.text, ...titles);
+  const chosen = buttons.find((button) => BUTTON_TITLES[button] === chosenTitle);
+  await (chosen && allHandlers[chosen]?.());
 }
 
-const SHOW = {
+const SHOW_MESSAGE = {
   info: (text: string, ...titles: string[]) => window.showInformationMessage(text, ...titles),
   warning: (text: string, ...titles: string[]) => window.showWarningMessage(text, ...titles),
   error: (text: string, ...titles: string[]) => window.showErrorMessage(text, ...titles),
 };
 
-function general({ setting }: Notice): Ways {
+/** Return the handlers of the buttons that do the same in every notice. */
+function createDefaultHandlers({ setting }: Notice): ButtonHandlers {
   const run = (command: string, argument?: string) => () =>
     commands.executeCommand(command, ...(argument === undefined ? [] : [argument]));
   return {

@@ -1,10 +1,9 @@
 /**
- * Changes that wait for the user's word: each a diff of the file and of what it would become.
+ * Changes that wait for the user's decision, each shown as a diff of the file and of the result.
  *
  * At most one for a document. Knows how they are shown and closed, not what accepting one does.
  */
 
-import { basename } from "node:path";
 import {
   CodeLens,
   type Disposable,
@@ -19,76 +18,77 @@ import {
   window,
   workspace,
 } from "vscode";
-import type { Ask } from "./editRequests";
-import { applyEdits, firstChangedLine } from "./core/text";
-import { diffTitle } from "./core/format";
+import { formatDiffTitle } from "./core/format";
+import { applyEdits, getFirstChangedLine } from "./core/text";
+import type { EditRequest } from "./editRequests";
 import type { TextEdit } from "./protocol";
-import { closeTabs, shownIn } from "./tabs";
+import { closeTabs, getTabUri } from "./tabs";
 
 export const SCHEME = "redraft-preview";
 
-/** A change of `base`, the document's text when it was made. */
 export interface Preview {
-  readonly ask: Ask;
-  readonly base: string;
+  readonly request: EditRequest;
+  readonly base: string; // the document's text that `edits` are for
   readonly edits: readonly TextEdit[];
   readonly proposed: string;
-  readonly shown: Uri; // of the proposed text
+  readonly proposedUri: Uri;
   readonly column: ViewColumn;
 }
 
 export class Previews implements Disposable {
-  private readonly open = new Map<string, Preview>(); // by the document's URI
+  private readonly previews = new Map<string, Preview>(); // by the document's URI
   private readonly changed = new EventEmitter<void>();
-  private readonly rejected = new EventEmitter<Preview>();
+  private readonly tabClosed = new EventEmitter<Preview>();
   private readonly registered: Disposable[];
-  private n = 0;
+  private nShown = 0;
 
   readonly onDidChange = this.changed.event;
   /** The user closed a preview's tab. */
-  readonly onDidCloseTab = this.rejected.event;
+  readonly onDidCloseTab = this.tabClosed.event;
 
   constructor() {
     this.registered = [
       workspace.registerTextDocumentContentProvider(SCHEME, {
-        provideTextDocumentContent: (uri) => this.of(uri)?.proposed,
+        provideTextDocumentContent: (uri) => this.findByUri(uri)?.proposed,
       }),
       languages.registerCodeLensProvider(
         [{ scheme: SCHEME }, { scheme: "file" }, { scheme: "untitled" }],
         {
           onDidChangeCodeLenses: this.changed.event,
-          provideCodeLenses: (document) => this.lenses(document),
+          provideCodeLenses: (document) => this.buildLenses(document),
         },
       ),
       window.tabGroups.onDidChangeTabs(({ closed }) => {
-        this.tabsClosed(closed);
+        this.handleClosedTabs(closed);
       }),
       this.changed,
-      this.rejected,
+      this.tabClosed,
     ];
-    void closeTabs(({ scheme }) => scheme === SCHEME); // of a former session, whose texts are gone
+    // VS Code reopens the tabs of the last session, whose texts are gone.
+    void closeTabs(({ scheme }) => scheme === SCHEME);
     this.refresh();
   }
 
   get count(): number {
-    return this.open.size;
+    return this.previews.size;
   }
 
-  /** Show what `edits` make of the document as it is now. */
-  async show(ask: Ask, edits: readonly TextEdit[]): Promise<void> {
-    const { document } = ask;
-    await this.close(this.of(document.uri));
+  /** Show what `edits` make of the document as it is now, in the place of an earlier preview. */
+  async show(request: EditRequest, edits: readonly TextEdit[]): Promise<void> {
+    const { document } = request;
+    await this.close(this.findByUri(document.uri));
     const base = document.getText();
     const preview: Preview = {
-      ask,
+      request,
       base,
       edits,
       proposed: applyEdits(base, edits),
-      shown: document.uri.with({ scheme: SCHEME, query: String(++this.n) }),
+      // The query makes each one new: VS Code would show an older text of the same URI.
+      proposedUri: document.uri.with({ scheme: SCHEME, query: String(++this.nShown) }),
       column: window.activeTextEditor?.viewColumn ?? ViewColumn.Active,
     };
-    this.open.set(document.uri.toString(), preview);
-    const proposed = await workspace.openTextDocument(preview.shown);
+    this.previews.set(document.uri.toString(), preview);
+    const proposed = await workspace.openTextDocument(preview.proposedUri);
     if (proposed.languageId !== document.languageId) {
       await languages.setTextDocumentLanguage(proposed, document.languageId);
     }
@@ -98,61 +98,63 @@ export class Previews implements Disposable {
 
   /** Bring the diff to the front, at its first change. */
   async reveal(preview: Preview): Promise<void> {
-    const { document, label } = preview.ask;
-    const title = diffTitle(basename(document.uri.path), label);
-    const line = firstChangedLine(preview.edits);
+    const { document, label, fileName } = preview.request;
+    const title = formatDiffTitle(fileName, label);
+    const line = getFirstChangedLine(preview.edits);
     // Not in a preview tab: it would take the place of the file's own.
     const options = {
       preview: false,
       viewColumn: preview.column,
       selection: new Range(line, 0, line, 0),
     };
-    await commands.executeCommand("vscode.diff", document.uri, preview.shown, title, options);
+    await commands.executeCommand("vscode.diff", document.uri, preview.proposedUri, title, options);
   }
 
-  /** The preview that a command is about: of `uri`, of the active tab, or the only one. */
+  /** Return the preview of `uri`; without one that of the active tab, or the only one there is. */
   find(uri?: Uri): Preview | undefined {
     if (uri !== undefined) {
-      return this.of(uri);
+      return this.findByUri(uri);
     }
     const { activeTab } = window.tabGroups.activeTabGroup;
-    const active = activeTab && shownIn(activeTab);
+    const activeUri = activeTab && getTabUri(activeTab);
     return (
-      (active && this.of(active)) ?? (this.count === 1 ? [...this.open.values()][0] : undefined)
+      (activeUri && this.findByUri(activeUri)) ??
+      (this.count === 1 ? [...this.previews.values()][0] : undefined)
     );
   }
 
-  /** Take it away; its tab too. */
+  /** Remove the preview and close its tab. */
   async close(preview: Preview | undefined): Promise<void> {
-    if (preview === undefined || !this.forget(preview)) {
+    if (preview === undefined || !this.remove(preview)) {
       return;
     }
-    await closeTabs((shown) => isSame(shown, preview.shown));
+    await closeTabs((uri) => isSame(uri, preview.proposedUri));
   }
 
   dispose(): void {
-    for (const each of this.registered) {
-      each.dispose();
+    for (const disposable of this.registered) {
+      disposable.dispose();
     }
   }
 
-  /** The preview of a document, or the one that a proposed text belongs to. */
-  private of(uri: Uri): Preview | undefined {
+  /** Return the preview with this document, or with this proposed text. */
+  private findByUri(uri: Uri): Preview | undefined {
     return uri.scheme === SCHEME
-      ? [...this.open.values()].find((each) => isSame(each.shown, uri))
-      : this.open.get(uri.toString());
+      ? [...this.previews.values()].find(({ proposedUri }) => isSame(proposedUri, uri))
+      : this.previews.get(uri.toString());
   }
 
-  /** The same buttons above the first change, in the diff and in the file itself. */
-  private lenses(document: TextDocument): CodeLens[] {
-    const preview = this.of(document.uri);
+  /** Return the buttons above the first change, the same in the diff and in the file itself. */
+  private buildLenses(document: TextDocument): CodeLens[] {
+    const preview = this.findByUri(document.uri);
     if (preview === undefined) {
       return [];
     }
+    // After other changes of the file, the line of the first change is known only roughly.
     const isMoved = document.uri.scheme !== SCHEME && document.getText() !== preview.base;
-    const line = isMoved ? preview.ask.range?.start.line : firstChangedLine(preview.edits);
+    const line = isMoved ? preview.request.range?.start.line : getFirstChangedLine(preview.edits);
     const place = new Range(line ?? 0, 0, line ?? 0, 0);
-    const uri = preview.ask.document.uri;
+    const uri = preview.request.document.uri;
     const lenses = [
       { title: "$(check) Accept", command: "redraft.accept", arguments: [uri] },
       { title: "$(close) Reject", command: "redraft.reject", arguments: [uri] },
@@ -164,32 +166,34 @@ export class Previews implements Disposable {
     return lenses.map((command) => new CodeLens(place, command));
   }
 
-  private forget(preview: Preview): boolean {
-    const uri = preview.ask.document.uri.toString();
-    const isOpen = this.open.get(uri) === preview;
+  /** Remove the preview; return false where it was removed before. */
+  private remove(preview: Preview): boolean {
+    const uri = preview.request.document.uri.toString();
+    // Not one that came for the same document in the meantime.
+    const isOpen = this.previews.get(uri) === preview;
     if (isOpen) {
-      this.open.delete(uri);
+      this.previews.delete(uri);
       this.refresh();
     }
     return isOpen;
   }
 
-  private tabsClosed(closed: readonly Tab[]): void {
+  private handleClosedTabs(closed: readonly Tab[]): void {
     for (const tab of closed) {
-      const uri = shownIn(tab);
-      const preview = uri?.scheme === SCHEME ? this.of(uri) : undefined;
-      if (preview !== undefined && this.forget(preview)) {
-        this.rejected.fire(preview);
+      const uri = getTabUri(tab);
+      const preview = uri?.scheme === SCHEME ? this.findByUri(uri) : undefined;
+      if (preview !== undefined && this.remove(preview)) {
+        this.tabClosed.fire(preview);
       }
     }
   }
 
   private refresh(): void {
-    void commands.executeCommand("setContext", "redraft.hasPreview", this.open.size > 0);
+    void commands.executeCommand("setContext", "redraft.hasPreview", this.previews.size > 0);
     this.changed.fire();
   }
 }
 
-function isSame(one: Uri, other: Uri): boolean {
-  return one.toString() === other.toString();
+function isSame(uri: Uri, other: Uri): boolean {
+  return uri.toString() === other.toString();
 }

@@ -1,6 +1,6 @@
-/** Progress that the server shows by itself, such as a download: notifications with a cancel. */
+/** Progress that the server begins by itself, such as a download: notifications with a cancel. */
 
-import { type Progress, ProgressLocation, window } from "vscode";
+import { ProgressLocation, window } from "vscode";
 import type {
   ProgressToken,
   WorkDoneProgressBegin,
@@ -8,56 +8,53 @@ import type {
   WorkDoneProgressReport,
 } from "vscode-languageclient/node";
 
-type Value = WorkDoneProgressBegin | WorkDoneProgressReport | WorkDoneProgressEnd;
+type ProgressValue = WorkDoneProgressBegin | WorkDoneProgressReport | WorkDoneProgressEnd;
 
-export class Bars {
-  private readonly shown = new Map<ProgressToken, (value: Value) => void>();
+export class ProgressNotifications {
+  private readonly updaters = new Map<ProgressToken, (value: ProgressValue) => void>();
 
-  /** Show one step; `cancel` is called when the user cancels. */
-  take(token: ProgressToken, value: Value, cancel: () => unknown): void {
+  /** Show one step of a progress; `cancel` is called when the user cancels. */
+  update(token: ProgressToken, value: ProgressValue, cancel: () => unknown): void {
     if (value.kind === "begin") {
       this.begin(token, value, cancel);
     } else {
-      this.shown.get(token)?.(value);
+      this.updaters.get(token)?.(value);
     }
   }
 
-  /** The server is gone, and with it what it did. */
+  /** End all of them: the server that would is gone. */
   clear(): void {
-    for (const show of this.shown.values()) {
-      show({ kind: "end" });
+    for (const update of this.updaters.values()) {
+      update({ kind: "end" });
     }
   }
 
-  private begin(token: ProgressToken, begun: WorkDoneProgressBegin, cancel: () => unknown): void {
+  private begin(
+    token: ProgressToken,
+    { title, cancellable }: WorkDoneProgressBegin,
+    cancel: () => unknown,
+  ): void {
     const options = {
       location: ProgressLocation.Notification,
-      title: `redraft: ${begun.title}`,
-      cancellable: begun.cancellable === true,
+      title: `redraft: ${title}`,
+      cancellable: cancellable === true,
     };
-    void window.withProgress(options, (progress, cancelled) => {
-      cancelled.onCancellationRequested(cancel);
+    void window.withProgress(options, (progress, cancellation) => {
+      cancellation.onCancellationRequested(cancel);
+      // The notification is shown until this promise is resolved.
       return new Promise<void>((resolve) => {
-        this.shown.set(token, this.shower(token, progress, resolve));
+        let reached = 0; // in percent; VS Code adds up increments
+        this.updaters.set(token, (value) => {
+          if (value.kind === "end") {
+            this.updaters.delete(token);
+            resolve();
+          } else if (value.kind === "report") {
+            const percentage = Math.max(reached, value.percentage ?? 0);
+            progress.report({ message: value.message ?? "", increment: percentage - reached });
+            reached = percentage;
+          }
+        });
       });
     });
-  }
-
-  private shower(
-    token: ProgressToken,
-    progress: Progress<{ message?: string; increment?: number }>,
-    end: () => void,
-  ): (value: Value) => void {
-    let reached = 0;
-    return (value) => {
-      if (value.kind === "end") {
-        this.shown.delete(token);
-        end();
-      } else if (value.kind === "report") {
-        const percentage = Math.max(reached, value.percentage ?? 0);
-        progress.report({ message: value.message ?? "", increment: percentage - reached });
-        reached = percentage;
-      }
-    };
   }
 }

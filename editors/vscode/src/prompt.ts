@@ -1,39 +1,40 @@
-/** Asking for an instruction: an input box with the former ones on Up and Down. */
+/** The input box for an instruction, with the former ones on Up and Down. */
 
 import { type Disposable, type Memento, ThemeIcon, commands, window } from "vscode";
-import { Walk, remember } from "./core/history";
+import { HistoryCursor, addToHistory } from "./core/history";
 
-const HISTORY = "redraft.history";
-const FORMER = { iconPath: new ThemeIcon("history"), tooltip: "Former Instructions" };
+const HISTORY_KEY = "redraft.history";
+const HISTORY_BUTTON = { iconPath: new ThemeIcon("history"), tooltip: "Former Instructions" };
 
-/** What is asked, and of what the answer is a change. */
+/** The texts of the input box. */
 export interface Question {
   readonly title: string;
   readonly question?: string;
-  readonly former?: string;
+  readonly initialValue?: string;
 }
 
-/** Keeps the instructions in `memory`, for all workspaces. */
+/** Asks for instructions and remembers them in `memory`, for all workspaces. */
 export class Prompt implements Disposable {
   private readonly keys: Disposable[];
-  private go: (step: "older" | "newer") => void = () => undefined;
+  /** What Up and Down do: they belong to the box that was opened last. */
+  private moveInHistory: (direction: "older" | "newer") => void = () => undefined;
 
   constructor(private readonly memory: Memento) {
     this.keys = [
       commands.registerCommand("redraft.olderInstruction", () => {
-        this.go("older");
+        this.moveInHistory("older");
       }),
       commands.registerCommand("redraft.newerInstruction", () => {
-        this.go("newer");
+        this.moveInHistory("newer");
       }),
     ];
   }
 
-  /** The instruction, remembered; undefined where the user gave none. */
+  /** Return the instruction that the user typed, and remember it; undefined where there is none. */
   async ask(question: Question): Promise<string | undefined> {
-    const instruction = await this.typed(question);
+    const instruction = await this.showInputBox(question);
     if (instruction !== undefined) {
-      await this.memory.update(HISTORY, remember(this.history, instruction));
+      await this.memory.update(HISTORY_KEY, addToHistory(this.history, instruction));
     }
     return instruction;
   }
@@ -45,12 +46,12 @@ export class Prompt implements Disposable {
   }
 
   private get history(): readonly string[] {
-    return this.memory.get<readonly string[]>(HISTORY, []);
+    return this.memory.get<readonly string[]>(HISTORY_KEY, []);
   }
 
-  private typed({ title, question, former }: Question): Promise<string | undefined> {
+  private showInputBox({ title, question, initialValue }: Question): Promise<string | undefined> {
     const box = window.createInputBox();
-    const walk = new Walk(this.history);
+    const cursor = new HistoryCursor(this.history);
     const show = (instruction: string): void => {
       box.value = instruction;
       box.valueSelection = [instruction.length, instruction.length];
@@ -59,27 +60,28 @@ export class Prompt implements Disposable {
     box.prompt = question ?? "What shall be changed?";
     box.placeholder =
       "such as: return early when the list is empty (Up and Down: former instructions)";
-    box.buttons = [FORMER];
-    box.ignoreFocusOut = true; // the code may be looked at meanwhile
-    if (former !== undefined) {
-      box.value = former;
-      box.valueSelection = [0, former.length];
+    box.buttons = [HISTORY_BUTTON];
+    box.ignoreFocusOut = true; // so that the user can look at the code meanwhile
+    if (initialValue !== undefined) {
+      box.value = initialValue;
+      box.valueSelection = [0, initialValue.length];
     }
-    const go = (step: "older" | "newer"): void => {
-      show(walk[step](box.value));
+    const moveInHistory = (direction: "older" | "newer"): void => {
+      show(cursor[direction](box.value));
     };
-    this.go = go;
-    let isPicking = false; // the list hides the box, and Up and Down are its own
-    const picking = (is: boolean): void => {
-      isPicking = is;
-      void commands.executeCommand("setContext", "redraft.prompting", !is);
+    this.moveInHistory = moveInHistory;
+    // While the list of former instructions is open, the box is hidden and Up and Down are the list's.
+    let isPicking = false;
+    const setPicking = (value: boolean): void => {
+      isPicking = value;
+      void commands.executeCommand("setContext", "redraft.prompting", !value);
     };
-    picking(false);
+    setPicking(false);
     return new Promise<string | undefined>((resolve) => {
       box.onDidTriggerButton(async () => {
-        picking(true);
-        const chosen = await window.showQuickPick(this.history, { title: FORMER.tooltip });
-        picking(false);
+        setPicking(true);
+        const chosen = await window.showQuickPick(this.history, { title: HISTORY_BUTTON.tooltip });
+        setPicking(false);
         box.show();
         show(chosen ?? box.value);
       });
@@ -97,8 +99,8 @@ export class Prompt implements Disposable {
       });
       box.show();
     }).finally(() => {
-      // Another box may have come and taken the keys meanwhile.
-      if (this.go === go) {
+      // Another box may have been opened and taken the keys meanwhile.
+      if (this.moveInHistory === moveInHistory) {
         void commands.executeCommand("setContext", "redraft.prompting", false);
       }
       box.dispose();

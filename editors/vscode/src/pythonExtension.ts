@@ -1,4 +1,4 @@
-/** The interpreter that the user selected in the Python extension, where that is installed. */
+/** The Python extension, where it is installed: which interpreter the user selected in it. */
 
 import { type Disposable, type Event, type Uri, commands, extensions, workspace } from "vscode";
 
@@ -16,21 +16,21 @@ interface PythonApi {
   };
 }
 
-/** Whether the Python extension is there to ask. */
+/** Return true where the Python extension is installed. */
 export function isInstalled(): boolean {
   return extensions.getExtension(ID) !== undefined;
 }
 
-/** Let the user select an interpreter, in whatever way there is. */
-export async function select(): Promise<void> {
+/** Let the user select an interpreter: in the Python extension, else in the settings. */
+export async function selectInterpreter(): Promise<void> {
   await (isInstalled()
     ? commands.executeCommand("python.setInterpreter")
     : commands.executeCommand("workbench.action.openSettings", "redraft.server.python"));
 }
 
-/** The selected interpreter's path; undefined where there is none, or the extension is broken. */
-export async function selected(): Promise<string | undefined> {
-  const environments = (await api())?.environments;
+/** Return the selected interpreter's path; undefined where none is, or the extension is broken. */
+export async function getSelectedInterpreter(): Promise<string | undefined> {
+  const environments = (await activate())?.environments;
   const folder = workspace.workspaceFolders?.[0]?.uri;
   try {
     const active = environments?.getActiveEnvironmentPath(folder);
@@ -40,25 +40,27 @@ export async function selected(): Promise<string | undefined> {
   }
 }
 
-/** Call `changed` when the user selects another interpreter. */
-export function onDidSelect(changed: () => unknown): Disposable | undefined {
+/** Call `listener` when the user selects another interpreter. */
+export function onDidSelectInterpreter(listener: () => unknown): Disposable | undefined {
   const extension = extensions.getExtension<PythonApi | undefined>(ID);
-  // One that nobody started yet was not asked for the interpreter either.
+  // Before it is active it gave us no interpreter, so there is none to change.
   return extension?.isActive
-    ? extension.exports?.environments.onDidChangeActiveEnvironmentPath(changed)
+    ? extension.exports?.environments.onDidChangeActiveEnvironmentPath(listener)
     : undefined;
 }
 
-/** The extension's API; undefined where it is not installed, broken, or does not start in time. */
-async function api(): Promise<PythonApi | undefined> {
+/** Return the extension's API; undefined where it is missing, broken, or does not start in time. */
+async function activate(): Promise<PythonApi | undefined> {
   const extension = extensions.getExtension<PythonApi | undefined>(ID);
   if (extension === undefined) {
     return undefined;
   }
-  const late = new Promise<undefined>((resolve) => setTimeout(resolve, ACTIVATION_MS, undefined));
+  const timeout = new Promise<undefined>((resolve) =>
+    setTimeout(resolve, ACTIVATION_MS, undefined),
+  );
   const exports = await Promise.race([
     Promise.resolve(extension.activate()).catch(() => undefined),
-    late,
+    timeout,
   ]);
   return exports?.environments === undefined ? undefined : exports;
 }

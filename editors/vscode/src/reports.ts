@@ -1,4 +1,4 @@
-/** Texts to read that belong to no file: the trace of an edit, the debug information. */
+/** Read-only documents without a file: the trace of an edit, the debug information. */
 
 import {
   type Disposable,
@@ -10,41 +10,43 @@ import {
   window,
   workspace,
 } from "vscode";
-import type { Rendered } from "./core/trace";
+import type { MarkedText } from "./core/trace";
 import { closeTabs } from "./tabs";
 
 const SCHEME = "redraft-report";
 
 export class Reports implements TextDocumentContentProvider, Disposable {
   private readonly texts = new Map<string, string>();
-  private n = 0;
-  private readonly guessed = window.createTextEditorDecorationType({});
-  private readonly afresh = window.createTextEditorDecorationType({
+  private nShown = 0;
+  private readonly draftedStyle = window.createTextEditorDecorationType({});
+  private readonly decodedStyle = window.createTextEditorDecorationType({
     backgroundColor: new ThemeColor("diffEditor.insertedTextBackground"),
   });
   private readonly registered: readonly Disposable[] = [
     workspace.registerTextDocumentContentProvider(SCHEME, this),
     workspace.onDidCloseTextDocument(({ uri }) => this.texts.delete(uri.toString())),
-    this.guessed,
-    this.afresh,
+    this.draftedStyle,
+    this.decodedStyle,
   ];
 
-  /** Show `text` in a tab called `name`, in the place of what that showed before. */
-  async show(name: string, { text, marks }: Rendered, language: string): Promise<void> {
+  /** Show `text` in a tab called `name`, in the place of the last one of that name. */
+  async show(name: string, { text, marks }: MarkedText, language: string): Promise<void> {
     await closeTabs(({ scheme, path }) => scheme === SCHEME && path === `/${name}`);
-    const uri = Uri.from({ scheme: SCHEME, path: `/${name}`, query: String(++this.n) });
+    const uri = Uri.from({ scheme: SCHEME, path: `/${name}`, query: String(++this.nShown) });
     this.texts.set(uri.toString(), text);
-    const opened = await workspace.openTextDocument(uri);
-    const editor = await window.showTextDocument(opened, { preview: true });
-    for (const type of [this.guessed, this.afresh]) {
-      const own = marks.filter(({ origin }) => (origin === null) === (type === this.afresh));
-      const decorations = own.map(({ start, end, hover }) => ({
-        range: new Range(opened.positionAt(start), opened.positionAt(end)),
+    const document = await workspace.openTextDocument(uri);
+    const editor = await window.showTextDocument(document, { preview: true });
+    for (const style of [this.draftedStyle, this.decodedStyle]) {
+      const styled = marks.filter(
+        ({ origin }) => (origin === null) === (style === this.decodedStyle),
+      );
+      const decorations = styled.map(({ start, end, hover }) => ({
+        range: new Range(document.positionAt(start), document.positionAt(end)),
         hoverMessage: hover,
       }));
-      editor.setDecorations(type, decorations);
+      editor.setDecorations(style, decorations);
     }
-    await languages.setTextDocumentLanguage(opened, language);
+    await languages.setTextDocumentLanguage(document, language);
   }
 
   provideTextDocumentContent(uri: Uri): string | undefined {
@@ -52,8 +54,8 @@ export class Reports implements TextDocumentContentProvider, Disposable {
   }
 
   dispose(): void {
-    for (const each of this.registered) {
-      each.dispose();
+    for (const disposable of this.registered) {
+      disposable.dispose();
     }
   }
 }

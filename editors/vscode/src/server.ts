@@ -1,35 +1,46 @@
-/** The server's life: found, started, started again when it dies, and asked. */
+/**
+ * The server's life cycle: found, started, started again when it crashes; and requests to it.
+ *
+ * Starts and stops run one after the other, whoever asks for them; requests wait for the last one.
+ */
 
 import { homedir } from "node:os";
 import { type Disposable, EventEmitter, type OutputChannel, commands, workspace } from "vscode";
 import { ExecuteCommandRequest, State } from "vscode-languageclient/node";
-import { Bars } from "./progressNotifications";
-import { Child } from "./serverProcess";
-import { Client, type Hooks } from "./client";
-import { type Found, type Launch, type Wishes, expand, find, missing } from "./core/discovery";
-import type { Phase } from "./core/statusText";
-import { GIVEN_UP, type Notice, failureOf, notStarted } from "./core/notices";
-import { Restarts } from "./core/restarts";
-import { machine } from "./machine";
-import { tell } from "./notify";
+import { Client, type ClientHandlers } from "./client";
+import {
+  type LaunchCommand,
+  type SearchResult,
+  type ServerConfig,
+  createMissingServerNotice,
+  expandPath,
+  findServer,
+} from "./core/discovery";
+import { GAVE_UP, type Notice, createNotStartedNotice, readFailure } from "./core/notices";
+import { RestartLimiter } from "./core/restarts";
+import type { ServerPhase } from "./core/statusText";
+import { createMachine } from "./machine";
+import { showNotice } from "./notify";
+import { ProgressNotifications } from "./progressNotifications";
 import type * as protocol from "./protocol";
-import * as python from "./pythonExtension";
+import * as pythonExtension from "./pythonExtension";
+import { ServerProcess } from "./serverProcess";
 
 const START_MS = 60_000; // to its first answer, on a busy machine
 
-/** The server cannot be asked; the user was told why. */
-export class NotReady extends Error {}
+/** There is no server to send a request to; the user was told why. */
+export class NotReadyError extends Error {}
 
 export class Server implements Disposable {
-  phase: Phase = "starting";
-  found: Found | undefined;
-  /** The last word of the server that runs. */
+  phase: ServerPhase = "starting";
+  searchResult: SearchResult | undefined;
+  /** What the running server said last. */
   status: protocol.Status | undefined;
   private client: Client | undefined;
-  private trouble: Notice | undefined; // why there is none
-  private turn: Promise<void> = Promise.resolve(); // the start or stop that comes last
-  private readonly restarts = new Restarts();
-  private readonly bars = new Bars();
+  private problem: Notice | undefined; // why there is no server
+  private lastStep: Promise<void> = Promise.resolve(); // of the starts and stops
+  private readonly restartLimiter = new RestartLimiter();
+  private readonly notifications = new ProgressNotifications();
   private readonly changed = new EventEmitter<void>();
   readonly onDidChange = this.changed.event;
 
@@ -37,76 +48,79 @@ export class Server implements Disposable {
   constructor(
     readonly home: string,
     private readonly log: OutputChannel,
-    private readonly hooks: Omit<Hooks, "status">,
+    private readonly handlers: Omit<ClientHandlers, "updateStatus">,
   ) {}
 
   /** Stop the server if it runs, look for it again and start it. */
   restart(): Promise<void> {
-    return this.after(async () => {
-      await this.halt();
-      await this.launch();
+    return this.enqueue(async () => {
+      await this.stopClient();
+      await this.findAndStart();
     });
   }
 
   stop(): Promise<void> {
-    return this.after(() => this.halt());
+    return this.enqueue(() => this.stopClient());
   }
 
-  /** Look for the server again, and start it anew where another is found. */
-  async reconsider(): Promise<void> {
-    await this.turn;
-    const found = await find(wishes(), machine(this.home));
-    if (JSON.stringify(launchOf(found)) !== JSON.stringify(launchOf(this.found))) {
+  /** Look for the server again, and restart it where another one is found. */
+  async restartIfChanged(): Promise<void> {
+    await this.lastStep;
+    const result = await findServer(readServerConfig(), createMachine(this.home));
+    if (
+      JSON.stringify(getLaunchCommand(result)) !==
+      JSON.stringify(getLaunchCommand(this.searchResult))
+    ) {
       await this.restart();
     }
   }
 
-  /** Run one of the server's commands. Throws NotReady, or the error it answers. */
+  /** Run one of the server's commands. Throws NotReadyError, or the error that the server answers. */
   async execute<T>(command: string, argument?: object, token?: string): Promise<T> {
-    const client = await this.ready();
+    const client = await this.whenReady();
     return (await client.sendRequest(ExecuteCommandRequest.type, {
       command,
       arguments: argument === undefined ? [] : [argument],
-      // With a token of ours, the server creates no progress display of its own.
+      // With a token of ours, the server begins no progress notification of its own.
       ...(token === undefined ? {} : { workDoneToken: token }),
     })) as T;
   }
 
-  /** Tell a running server something. */
+  /** Send a notification, if the server runs. */
   notify(method: string, params: object): void {
     this.client?.sendNotification(method, params).catch((error: unknown) => {
-      this.log.appendLine(`${method} was not sent: ${failureOf(error).message}`);
+      this.log.appendLine(`${method} was not sent: ${readFailure(error).message}`);
     });
   }
 
-  /** The client, once it runs. Throws NotReady after telling the user why there is none. */
-  async ready(): Promise<Client> {
-    await this.turn;
+  /** Return the client once it runs. Throws NotReadyError after telling the user why there is none. */
+  async whenReady(): Promise<Client> {
+    await this.lastStep;
     if (this.client === undefined) {
-      this.tellTrouble();
-      throw new NotReady();
+      this.showProblem();
+      throw new NotReadyError();
     }
     return this.client;
   }
 
-  /** Whether there is a server or soon will be; else the user is told why not. */
-  isThere(): boolean {
-    const isThere = this.phase === "running" || this.phase === "starting";
-    if (!isThere) {
-      this.tellTrouble();
+  /** Return true where the server runs or is starting; else tell the user why not. */
+  checkAvailable(): boolean {
+    const isAvailable = this.phase === "running" || this.phase === "starting";
+    if (!isAvailable) {
+      this.showProblem();
     }
-    return isThere;
+    return isAvailable;
   }
 
-  /** The end of a start or stop that is under way. */
-  settled(): Promise<void> {
-    return this.turn;
+  /** Wait until no start or stop is running. */
+  whenSettled(): Promise<void> {
+    return this.lastStep;
   }
 
   /** Tell the user why there is no server, and how to get one. */
-  tellTrouble(): void {
-    if (this.trouble !== undefined) {
-      void tell(this.trouble);
+  showProblem(): void {
+    if (this.problem !== undefined) {
+      void showNotice(this.problem);
     }
   }
 
@@ -114,89 +128,97 @@ export class Server implements Disposable {
     this.changed.dispose();
   }
 
-  private after(step: () => Promise<void>): Promise<void> {
-    this.turn = this.turn.then(step).catch((error: unknown) => {
-      this.gaveUp(notStarted("redraft", failureOf(error).message));
+  /** Run `step` when the earlier ones are done. */
+  private enqueue(step: () => Promise<void>): Promise<void> {
+    this.lastStep = this.lastStep.then(step).catch((error: unknown) => {
+      this.giveUp(createNotStartedNotice("redraft", readFailure(error).message));
     });
-    return this.turn;
+    return this.lastStep;
   }
 
-  private async launch(): Promise<void> {
-    this.become("starting");
-    this.found = await find(wishes(), machine(this.home));
-    for (const line of this.found.trail) {
+  private async findAndStart(): Promise<void> {
+    this.setPhase("starting");
+    this.searchResult = await findServer(readServerConfig(), createMachine(this.home));
+    for (const line of this.searchResult.trail) {
       this.log.appendLine(`looking for the server: ${line}`);
     }
-    if (this.found.kind === "missing") {
-      const around = { isTrusted: workspace.isTrusted, hasPython: python.isInstalled() };
-      this.trouble = missing(this.found, around);
-      this.become("missing");
+    if (this.searchResult.kind === "missing") {
+      this.problem = createMissingServerNotice(this.searchResult, {
+        isTrusted: workspace.isTrusted,
+        hasPython: pythonExtension.isInstalled(),
+      });
+      this.setPhase("missing");
     } else {
-      await this.begin(this.found.launch);
+      await this.startClient(this.searchResult.launch);
     }
   }
 
-  private async begin({ command, args }: Launch): Promise<void> {
-    const launch = { command, args: [...args, "serve"] };
-    let child: Child | undefined;
-    const started = async (): Promise<Child["process"]> => {
-      child = await Child.start(launch, this.home);
-      return child.process;
+  private async startClient({ command, args }: LaunchCommand): Promise<void> {
+    const serveCommand = { command, args: [...args, "serve"] };
+    let serverProcess: ServerProcess | undefined;
+    const startProcess = async (): Promise<ServerProcess["process"]> => {
+      serverProcess = await ServerProcess.start(serveCommand, this.home);
+      return serverProcess.process;
     };
-    const status = (status: protocol.Status): void => {
+    const updateStatus = (status: protocol.Status): void => {
       this.status = status;
       this.changed.fire();
     };
-    const client = new Client(started, this.log, this.bars, { ...this.hooks, status });
+    const client = new Client(startProcess, this.log, this.notifications, {
+      ...this.handlers,
+      updateStatus,
+    });
     try {
-      await Promise.race([client.start(), late()]);
+      await Promise.race([client.start(), failAfterTimeout()]);
     } catch (error) {
       // How the process ended says more than that it did not answer.
-      const why = (await child?.ended()) ?? failureOf(error).message;
-      child?.kill();
-      this.gaveUp(notStarted([command, ...args].join(" "), why));
+      const reason = (await serverProcess?.describeExit()) ?? readFailure(error).message;
+      serverProcess?.kill();
+      this.giveUp(createNotStartedNotice([command, ...args].join(" "), reason));
       return;
     }
     this.client = client;
     client.onDidChangeState(({ newState }) => {
+      // stopClient forgets the client first: whoever is still the client has crashed.
       if (newState === State.Stopped && this.client === client) {
-        void this.died(child);
+        void this.handleCrash(serverProcess);
       }
     });
-    this.become("running");
+    this.setPhase("running");
   }
 
-  private async died(child: Child | undefined): Promise<void> {
+  private async handleCrash(serverProcess: ServerProcess | undefined): Promise<void> {
     this.client = undefined;
-    this.bars.clear();
-    const mayRestart = this.restarts.allows(Date.now());
+    this.notifications.clear();
+    const mayRestart = this.restartLimiter.recordCrash(Date.now());
     const restarted = mayRestart ? this.restart() : undefined;
-    this.log.appendLine(`the server is gone: ${(await child?.ended()) ?? "unknown"}`);
+    const reason = (await serverProcess?.describeExit()) ?? "unknown";
+    this.log.appendLine(`the server is gone: ${reason}`);
     await restarted;
     if (!mayRestart) {
-      this.gaveUp(GIVEN_UP);
+      this.giveUp(GAVE_UP);
     }
   }
 
-  private gaveUp(trouble: Notice): void {
-    this.trouble = trouble;
-    this.become("stopped");
-    this.tellTrouble();
+  private giveUp(problem: Notice): void {
+    this.problem = problem;
+    this.setPhase("stopped");
+    this.showProblem();
   }
 
-  private async halt(): Promise<void> {
+  private async stopClient(): Promise<void> {
     const { client } = this;
     this.client = undefined;
-    this.bars.clear();
+    this.notifications.clear();
     try {
       await client?.dispose();
     } catch (error) {
-      this.log.appendLine(`the server did not stop in time: ${failureOf(error).message}`);
+      this.log.appendLine(`the server did not stop in time: ${readFailure(error).message}`);
     }
-    this.become("stopped");
+    this.setPhase("stopped");
   }
 
-  private become(phase: Phase): void {
+  private setPhase(phase: ServerPhase): void {
     this.phase = phase;
     this.status = phase === "running" ? this.status : undefined;
     void commands.executeCommand("setContext", "redraft.serverReady", phase === "running");
@@ -204,29 +226,29 @@ export class Server implements Disposable {
   }
 }
 
-function late(): Promise<never> {
+function failAfterTimeout(): Promise<never> {
   return new Promise((_, reject) => {
     setTimeout(reject, START_MS, new Error("it does not answer"));
   });
 }
 
-function launchOf(found: Found | undefined): Launch | undefined {
-  return found?.kind === "found" ? found.launch : undefined;
+function getLaunchCommand(result: SearchResult | undefined): LaunchCommand | undefined {
+  return result?.kind === "found" ? result.launch : undefined;
 }
 
-function wishes(): Wishes {
+function readServerConfig(): ServerConfig {
   const folders = (workspace.workspaceFolders ?? [])
     .filter(({ uri }) => uri.scheme === "file")
     .map(({ uri }) => uri.fsPath);
-  // A user's own setting may lead into the workspace: not before that is trusted.
+  // A user's setting may name the workspace's folder: not before that is trusted.
   const folder = workspace.isTrusted ? folders[0] : undefined;
   const variables = { home: homedir(), folder, environment: process.env };
   const server = workspace.getConfiguration("redraft.server");
   return {
-    path: expand(server.get("path", ""), variables),
-    python: expand(server.get("python", ""), variables),
+    path: expandPath(server.get("path", ""), variables),
+    python: expandPath(server.get("python", ""), variables),
     isTrusted: workspace.isTrusted,
     folders,
-    selected: python.selected,
+    getSelectedInterpreter: pythonExtension.getSelectedInterpreter,
   };
 }

@@ -1,45 +1,42 @@
-/** The server's process: its start, its last words and its end. */
+/** The server's process: its start, the end of its stderr, and how it ended. */
 
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
-import type { Launch } from "./core/discovery";
-import { epitaph } from "./core/exitMessage";
+import type { LaunchCommand } from "./core/discovery";
+import { buildExitMessage } from "./core/exitMessage";
 
-const KEPT = 4_000; // of what it wrote to stderr, in characters
-const END_MS = 2_000; // between the end of its output and its own
+const STDERR_LENGTH = 4_000; // how much of its end is kept, in characters
+const EXIT_MS = 2_000; // from the end of its output to its exit
 
-export class Child {
-  private words = "";
+export class ServerProcess {
+  private stderr = "";
 
   private constructor(readonly process: ChildProcessWithoutNullStreams) {
     process.stderr.on("data", (data: Buffer) => {
-      this.words = (this.words + data.toString()).slice(-KEPT);
+      this.stderr = (this.stderr + data.toString()).slice(-STDERR_LENGTH);
     });
-    // Writing to a process that is gone is noticed by the end of its output.
+    // Without a listener, writing to a process that is gone would throw. Its end is noticed anyway.
     process.stdin.on("error", () => undefined);
   }
 
   /** Start the server in `folder`. Throws where the system cannot. */
-  static async start({ command, args }: Launch, folder: string): Promise<Child> {
+  static async start({ command, args }: LaunchCommand, folder: string): Promise<ServerProcess> {
     const child = spawn(command, [...args], { cwd: folder, windowsHide: true });
     await once(child, "spawn");
-    return new Child(child);
+    return new ServerProcess(child);
   }
 
-  /** How it ended, once it has; waits a moment for that. */
-  async ended(): Promise<string> {
-    if (this.isAlive) {
-      const late = new Promise((resolve) => setTimeout(resolve, END_MS));
-      await Promise.race([once(this.process, "exit"), late]);
+  /** Return how it ended; wait a moment for that. */
+  async describeExit(): Promise<string> {
+    const isRunning = this.process.exitCode === null && this.process.signalCode === null;
+    if (isRunning) {
+      const timeout = new Promise((resolve) => setTimeout(resolve, EXIT_MS));
+      await Promise.race([once(this.process, "exit"), timeout]);
     }
-    return epitaph(this.process.exitCode, this.process.signalCode, this.words);
+    return buildExitMessage(this.process.exitCode, this.process.signalCode, this.stderr);
   }
 
   kill(): void {
     this.process.kill();
-  }
-
-  private get isAlive(): boolean {
-    return this.process.exitCode === null && this.process.signalCode === null;
   }
 }

@@ -8,7 +8,7 @@ import {
   commands,
   window,
 } from "vscode";
-import { type State, look, modelName } from "./core/statusText";
+import { type StatusState, buildStatusText, getModelName } from "./core/statusText";
 import type { Edits } from "./edits";
 import type { Previews } from "./previews";
 import type { Server } from "./server";
@@ -24,25 +24,25 @@ export class StatusItem implements Disposable {
     private readonly edits: Edits,
     private readonly previews: Previews,
   ) {
-    const show = (): void => {
-      this.show();
+    const update = (): void => {
+      this.update();
     };
-    this.listeners = [server, edits, previews].map(({ onDidChange }) => onDidChange(show));
+    this.listeners = [server, edits, previews].map(({ onDidChange }) => onDidChange(update));
     this.item.name = "redraft";
     this.item.command = "redraft.menu";
-    this.show();
+    this.update();
     this.item.show();
   }
 
-  /** What can be done now, the likeliest first. */
-  async menu(): Promise<void> {
+  /** Offer what can be done now, the likeliest first, and do what the user picks. */
+  async showMenu(): Promise<void> {
     const { status, speed, previews } = this.state;
-    const model = status && `${modelName(status)}, ${status.model.state}`;
-    const chosen = await window.showQuickPick<Item>(
+    const model = status && `${getModelName(status)}, ${status.model.state}`;
+    const chosen = await window.showQuickPick<MenuItem>(
       [
-        ...(speed === undefined ? [] : [item("$(debug-stop) Cancel", "redraft.cancelEdit")]),
-        ...(previews > 0 ? REVIEW : []),
-        ...GENERAL,
+        ...(speed === undefined ? [] : [createItem("$(debug-stop) Cancel", "redraft.cancelEdit")]),
+        ...(previews > 0 ? REVIEW_ITEMS : []),
+        ...GENERAL_ITEMS,
       ],
       { title: "redraft", placeHolder: model ?? "the server is not running" },
     );
@@ -56,14 +56,14 @@ export class StatusItem implements Disposable {
     }
   }
 
-  private get state(): State {
+  private get state(): StatusState {
     const { phase, status } = this.server;
     const previews = this.previews.count;
     return { phase, status, speed: this.edits.speed, previews };
   }
 
-  private show(): void {
-    const { text, tooltip, isWarning } = look(this.state);
+  private update(): void {
+    const { text, tooltip, isWarning } = buildStatusText(this.state);
     this.item.text = text;
     this.item.tooltip = tooltip;
     this.item.backgroundColor = isWarning ? WARNING : undefined;
@@ -71,30 +71,30 @@ export class StatusItem implements Disposable {
   }
 }
 
-interface Item extends QuickPickItem {
+interface MenuItem extends QuickPickItem {
   readonly command: string;
   readonly arguments: readonly string[];
 }
 
-function item(label: string, command: string, ...more: readonly string[]): Item {
-  return { label, command, arguments: more };
+function createItem(label: string, command: string, ...args: readonly string[]): MenuItem {
+  return { label, command, arguments: args };
 }
 
-const REVIEW: readonly Item[] = [
-  item("$(check) Accept Change", "redraft.accept"),
-  item("$(close) Reject Change", "redraft.reject"),
-  item("$(diff) Show Change", "redraft.showDiff"),
-  item("$(refresh) Retry with Another Instruction...", "redraft.retry"),
+const REVIEW_ITEMS: readonly MenuItem[] = [
+  createItem("$(check) Accept Change", "redraft.accept"),
+  createItem("$(close) Reject Change", "redraft.reject"),
+  createItem("$(diff) Show Change", "redraft.showDiff"),
+  createItem("$(refresh) Retry with Another Instruction...", "redraft.retry"),
 ];
 
-const GENERAL: readonly Item[] = [
-  item("$(pencil) Edit Function or Selection...", "redraft.editCode"),
-  item("$(file) Edit File...", "redraft.editFile"),
-  item("$(lightbulb) Fix Problem", "redraft.fixProblem"),
-  item("$(pulse) Show Trace of the Last Edit", "redraft.showLastTrace"),
-  item("$(cloud-download) Download Model", "redraft.downloadModel"),
-  item("$(debug-restart) Restart Server", "redraft.restartServer"),
-  item("$(output) Show Log", "redraft.showLog"),
-  item("$(info) Debug Information", "redraft.debugInformation"),
-  item("$(gear) Settings", "workbench.action.openSettings", "@ext:redraft.redraft"),
+const GENERAL_ITEMS: readonly MenuItem[] = [
+  createItem("$(pencil) Edit Function or Selection...", "redraft.editCode"),
+  createItem("$(file) Edit File...", "redraft.editFile"),
+  createItem("$(lightbulb) Fix Problem", "redraft.fixProblem"),
+  createItem("$(pulse) Show Trace of the Last Edit", "redraft.showLastTrace"),
+  createItem("$(cloud-download) Download Model", "redraft.downloadModel"),
+  createItem("$(debug-restart) Restart Server", "redraft.restartServer"),
+  createItem("$(output) Show Log", "redraft.showLog"),
+  createItem("$(info) Debug Information", "redraft.debugInformation"),
+  createItem("$(gear) Settings", "workbench.action.openSettings", "@ext:redraft.redraft"),
 ];

@@ -1,52 +1,48 @@
-/** Looking under the hood: debug information, the trace of the last edit, the model's download. */
+/** Commands for looking deeper: debug information, the last edit's trace, the model's download. */
 
 import { type ExtensionContext, type Terminal, env, version, window, workspace } from "vscode";
-import { report } from "./core/debugInfo";
+import { renderDebugInfo } from "./core/debugInfo";
 import { MODEL_IS_HERE } from "./core/notices";
-import { render } from "./core/trace";
-import { tell } from "./notify";
+import { renderTrace } from "./core/trace";
+import { showNotice } from "./notify";
 import { SHOW_TRACE, STATUS, type Status, type Trace } from "./protocol";
 import type { Reports } from "./reports";
 import type { Server } from "./server";
 
 /** Show what a report of a problem needs. */
-export async function debugInformation(
+export async function showDebugInfo(
   { extension }: ExtensionContext,
   server: Server,
   reports: Reports,
 ): Promise<void> {
-  const text = report({
+  const text = renderDebugInfo({
     extension: (extension.packageJSON as { version: string }).version,
     vscode: version,
     platform: `${process.platform} ${process.arch}`,
     remote: env.remoteName ?? "local",
     isTrusted: workspace.isTrusted,
     phase: server.phase,
-    found: server.found,
-    status: await statusOf(server),
-    settings: changedSettings(extension.packageJSON),
+    searchResult: server.searchResult,
+    status: server.phase === "running" ? await server.execute<Status>(STATUS) : undefined,
+    settings: readChangedSettings(extension.packageJSON),
   });
   await reports.show("redraft.md", { text, marks: [] }, "markdown");
 }
 
-async function statusOf(server: Server): Promise<Status | undefined> {
-  return server.phase === "running" ? server.execute<Status>(STATUS) : undefined;
-}
-
-/** Show how the last edits ended, and how the last answer came about. */
+/** Show how the last edits ended, and which parts of the last answer were drafted. */
 export async function showTrace(server: Server, reports: Reports): Promise<void> {
   const trace = await server.execute<Trace>(SHOW_TRACE);
-  await reports.show("trace of the last edit", render(trace), "plaintext");
+  await reports.show("trace of the last edit", renderTrace(trace), "plaintext");
 }
 
-/** Fetch the model that the settings name, in a terminal that shows how far it is. */
+/** Download the model that the settings name, in a terminal that shows how far it is. */
 export async function downloadModel(server: Server): Promise<void> {
-  await server.settled();
-  if (server.found?.kind !== "found") {
-    server.tellTrouble();
+  await server.whenSettled();
+  if (server.searchResult?.kind !== "found") {
+    server.showProblem();
     return;
   }
-  const { command, args } = server.found.launch;
+  const { command, args } = server.searchResult.launch;
   const model = workspace.getConfiguration("redraft").get<string>("model", "");
   const terminal = window.createTerminal({
     name: "redraft: download",
@@ -56,12 +52,12 @@ export async function downloadModel(server: Server): Promise<void> {
     isTransient: true,
   });
   terminal.show();
-  if ((await exitCode(terminal)) === 0) {
-    void tell(MODEL_IS_HERE);
+  if ((await waitForExitCode(terminal)) === 0) {
+    void showNotice(MODEL_IS_HERE);
   }
 }
 
-function exitCode(terminal: Terminal): Promise<number | undefined> {
+function waitForExitCode(terminal: Terminal): Promise<number | undefined> {
   return new Promise((resolve) => {
     const listener = window.onDidCloseTerminal((closed) => {
       if (closed === terminal) {
@@ -72,8 +68,8 @@ function exitCode(terminal: Terminal): Promise<number | undefined> {
   });
 }
 
-/** The extension's settings that somebody changed; `packageJSON` names them all. */
-function changedSettings(packageJSON: unknown): Record<string, unknown> {
+/** Return the settings that differ from their default; `packageJSON` names them all. */
+function readChangedSettings(packageJSON: unknown): Record<string, unknown> {
   const { contributes } = packageJSON as {
     contributes: { configuration: { properties: Record<string, unknown> }[] };
   };

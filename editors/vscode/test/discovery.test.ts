@@ -2,23 +2,23 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
   type Machine,
-  type Probe,
-  type Wishes,
-  expand,
-  find,
-  missing,
+  type ProbeResult,
+  type ServerConfig,
+  createMissingServerNotice,
+  expandPath,
+  findServer,
 } from "../src/core/discovery";
 
-const WISHES: Wishes = {
+const CONFIG: ServerConfig = {
   path: "",
   python: "",
   isTrusted: true,
   folders: ["/work/a", "/work/b"],
-  selected: () => Promise.resolve("/envs/py"),
+  getSelectedInterpreter: () => Promise.resolve("/envs/py"),
 };
 
-/** A machine with `programs` on it, of which the interpreters have redraft as `pythons` says. */
-function machine(programs: string[], pythons: Record<string, Probe> = {}): Machine {
+/** Return a machine with `programs` on it, and with interpreters that are as `pythons` says. */
+function createMachine(programs: string[], pythons: Record<string, ProbeResult> = {}): Machine {
   return {
     platform: "linux",
     searchPath: ["/usr/bin", "/opt/bin"],
@@ -27,88 +27,88 @@ function machine(programs: string[], pythons: Record<string, Probe> = {}): Machi
   };
 }
 
-async function command(wishes: Wishes, on: Machine): Promise<string | undefined> {
-  const found = await find(wishes, on);
-  return found.kind === "found"
-    ? [found.launch.command, ...found.launch.args].join(" ")
+async function findCommand(config: ServerConfig, machine: Machine): Promise<string | undefined> {
+  const result = await findServer(config, machine);
+  return result.kind === "found"
+    ? [result.launch.command, ...result.launch.args].join(" ")
     : undefined;
 }
 
-const ALL = machine(["/own/redraft", "/usr/bin/redraft", "/opt/bin/redraft"], {
+const ALL = createMachine(["/own/redraft", "/usr/bin/redraft", "/opt/bin/redraft"], {
   "/own/py": "has redraft",
   "/envs/py": "has redraft",
   "/work/a/.venv/bin/python": "has redraft",
   "/work/b/.venv/bin/python": "has redraft",
 });
-const LACKING = machine(["/opt/bin/redraft"], {
+const LACKING = createMachine(["/opt/bin/redraft"], {
   "/envs/py": "lacks redraft",
   "/work/a/.venv/bin/python": "does not run",
   "/work/b/.venv/bin/python": "has redraft",
 });
-const none = (): Promise<undefined> => Promise.resolve(undefined);
+const selectNone = (): Promise<undefined> => Promise.resolve(undefined);
 
-const FOUND: [string, Wishes, Machine, string][] = [
+const FOUND: [string, ServerConfig, Machine, string][] = [
   [
     "the path that is set comes first",
-    { ...WISHES, path: "/own/redraft", python: "/own/py" },
+    { ...CONFIG, path: "/own/redraft", python: "/own/py" },
     ALL,
     "/own/redraft",
   ],
-  ["a name is looked up on the PATH", { ...WISHES, path: "redraft" }, ALL, "/usr/bin/redraft"],
-  ["then the interpreter that is set", { ...WISHES, python: "/own/py" }, ALL, "/own/py -m redraft"],
-  ["then the selected interpreter", WISHES, ALL, "/envs/py -m redraft"],
+  ["a name is looked up on the PATH", { ...CONFIG, path: "redraft" }, ALL, "/usr/bin/redraft"],
+  ["then the interpreter that is set", { ...CONFIG, python: "/own/py" }, ALL, "/own/py -m redraft"],
+  ["then the selected interpreter", CONFIG, ALL, "/envs/py -m redraft"],
   [
     "then the .venv of the first folder",
-    { ...WISHES, selected: none },
+    { ...CONFIG, getSelectedInterpreter: selectNone },
     ALL,
     "/work/a/.venv/bin/python -m redraft",
   ],
   [
     "an interpreter without redraft is passed over",
-    WISHES,
+    CONFIG,
     LACKING,
     "/work/b/.venv/bin/python -m redraft",
   ],
   [
     "then the PATH, in its order",
-    { ...WISHES, folders: [], selected: none },
+    { ...CONFIG, folders: [], getSelectedInterpreter: selectNone },
     ALL,
     "/usr/bin/redraft",
   ],
   [
     "nothing of a workspace that is not trusted is run",
-    { ...WISHES, isTrusted: false },
+    { ...CONFIG, isTrusted: false },
     ALL,
     "/usr/bin/redraft",
   ],
 ];
 
-for (const [name, wishes, on, expected] of FOUND) {
+for (const [name, config, machine, expected] of FOUND) {
   test(name, async () => {
-    assert.equal(await command(wishes, on), expected);
+    assert.equal(await findCommand(config, machine), expected);
   });
 }
 
 test("a workspace that is not trusted is not even looked at", async () => {
-  const asked: string[] = [];
-  const watched: Machine = {
+  const probed: string[] = [];
+  const machine: Machine = {
     ...ALL,
-    isProgram: (path) => Promise.resolve(asked.push(path) < 0),
-    probe: (path) => Promise.resolve(asked.push(path) > 0 ? "has redraft" : "does not run"),
+    isProgram: (path) => Promise.resolve(probed.push(path) < 0),
+    probe: (path) => Promise.resolve(probed.push(path) > 0 ? "has redraft" : "does not run"),
   };
-  await find({ ...WISHES, isTrusted: false }, watched);
-  assert.deepEqual(asked, ["/usr/bin/redraft", "/opt/bin/redraft"]);
+  await findServer({ ...CONFIG, isTrusted: false }, machine);
+  assert.deepEqual(probed, ["/usr/bin/redraft", "/opt/bin/redraft"]);
 });
 
 test("on Windows the names are Windows'", async () => {
-  const on: Machine = {
-    ...machine(["C:\\w\\.venv\\Scripts\\python.exe"], {
+  const machine: Machine = {
+    ...createMachine(["C:\\w\\.venv\\Scripts\\python.exe"], {
       "C:\\w\\.venv\\Scripts\\python.exe": "has redraft",
     }),
     platform: "win32",
   };
-  const wishes = { ...WISHES, folders: ["C:\\w"], selected: none };
-  assert.equal(await command(wishes, on), "C:\\w\\.venv\\Scripts\\python.exe -m redraft");
+  const config = { ...CONFIG, folders: ["C:\\w"], getSelectedInterpreter: selectNone };
+  assert.equal(await findCommand(config, machine), "C:\\w\\.venv\\Scripts\\python.exe -m redraft");
 });
 
 const WRONG: ["path" | "python", string, string][] = [
@@ -120,22 +120,22 @@ const WRONG: ["path" | "python", string, string][] = [
   ["python", "/work/a/.venv/bin/python", ": it does not run"],
 ];
 
-for (const [name, value, trouble] of WRONG) {
-  test(`redraft.server.${name} "${value}" is not passed over, ${trouble}`, async () => {
-    const found = await find({ ...WISHES, [name]: value }, LACKING);
-    assert(found.kind === "missing");
-    const notice = missing(found, { isTrusted: true, hasPython: true });
+for (const [name, value, problem] of WRONG) {
+  test(`redraft.server.${name} "${value}" is not passed over, ${problem}`, async () => {
+    const result = await findServer({ ...CONFIG, [name]: value }, LACKING);
+    assert(result.kind === "missing");
+    const notice = createMissingServerNotice(result, { isTrusted: true, hasPython: true });
     assert(notice.text.startsWith(`redraft: redraft.server.${name} names ${value}`), notice.text);
-    assert(notice.text.includes(trouble), notice.text);
+    assert(notice.text.includes(problem), notice.text);
     assert.equal(notice.setting, `redraft.server.${name}`);
     assert.deepEqual(notice.buttons, ["settings", "install"]);
   });
 }
 
 test("when there is none, the message names all that was looked at", async () => {
-  const found = await find(WISHES, machine([], { "/envs/py": "lacks redraft" }));
-  assert(found.kind === "missing");
-  const { text, buttons } = missing(found, { isTrusted: true, hasPython: true });
+  const result = await findServer(CONFIG, createMachine([], { "/envs/py": "lacks redraft" }));
+  assert(result.kind === "missing");
+  const { text, buttons } = createMissingServerNotice(result, { isTrusted: true, hasPython: true });
   assert.match(
     text,
     /selected in the Python extension, \/envs\/py: redraft is not installed there/,
@@ -146,14 +146,20 @@ test("when there is none, the message names all that was looked at", async () =>
 });
 
 test("that no interpreter is selected is said", async () => {
-  const { trail } = await find({ ...WISHES, folders: [], selected: none }, machine([]));
+  const { trail } = await findServer(
+    { ...CONFIG, folders: [], getSelectedInterpreter: selectNone },
+    createMachine([]),
+  );
   assert.match(trail[0] ?? "", /selected in the Python extension: there is none/);
 });
 
 test("distrust is named as a reason, and a missing Python extension offers no interpreter", async () => {
-  const found = await find({ ...WISHES, isTrusted: false }, machine([]));
-  assert(found.kind === "missing");
-  const { text, buttons } = missing(found, { isTrusted: false, hasPython: false });
+  const result = await findServer({ ...CONFIG, isTrusted: false }, createMachine([]));
+  assert(result.kind === "missing");
+  const { text, buttons } = createMissingServerNotice(result, {
+    isTrusted: false,
+    hasPython: false,
+  });
   assert.match(text, /not trusted, only the PATH is searched/);
   assert.deepEqual(buttons, ["install", "settings"]);
 });
@@ -172,11 +178,11 @@ const EXPANDED: [string, string][] = [
 for (const [path, expected] of EXPANDED) {
   test(`the setting "${path}" means "${expected}"`, () => {
     const environment = { TOOLS: "/opt/$&" };
-    assert.equal(expand(path, { home: "/home/me", folder: "/work/a", environment }), expected);
+    assert.equal(expandPath(path, { home: "/home/me", folder: "/work/a", environment }), expected);
   });
 }
 
 test("without a folder, its variable stays", () => {
   const variables = { home: "/h", folder: undefined, environment: {} };
-  assert.equal(expand("${workspaceFolder}/x", variables), "${workspaceFolder}/x");
+  assert.equal(expandPath("${workspaceFolder}/x", variables), "${workspaceFolder}/x");
 });

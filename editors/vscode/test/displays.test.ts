@@ -1,27 +1,27 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { report } from "../src/core/debugInfo";
-import { type State, look, modelName } from "../src/core/statusText";
-import { serverSettings } from "../src/core/settings";
-import { diffTitle, short } from "../src/core/format";
-import { render } from "../src/core/trace";
+import { renderDebugInfo } from "../src/core/debugInfo";
+import { formatDiffTitle, shorten } from "../src/core/format";
+import { selectServerSettings } from "../src/core/settings";
+import { type StatusState, buildStatusText, getModelName } from "../src/core/statusText";
+import { renderTrace } from "../src/core/trace";
 import type { EditStats, Status, Trace } from "../src/protocol";
 
-function status(state: Status["model"]["state"], name = "qwen2.5-coder-1.5b"): Status {
+function createStatus(state: Status["model"]["state"], name = "qwen2.5-coder-1.5b"): Status {
   const idle = { edits: [], waiting: 0, documents: 2, warm: { "file:///a.py": 3 } };
   return { version: "0.1.0", model: { name, state }, ...idle };
 }
 
-const RUNNING: State = { phase: "running", status: status("loaded"), previews: 0 };
+const RUNNING: StatusState = { phase: "running", status: createStatus("loaded"), previews: 0 };
 
-const LOOKS: [string, State, string][] = [
+const STATUS_TEXTS: [string, StatusState, string][] = [
   ["missing", { ...RUNNING, phase: "missing" }, "$(warning) redraft"],
   ["given up", { ...RUNNING, phase: "stopped" }, "$(warning) redraft"],
   ["starting", { ...RUNNING, phase: "starting" }, "$(loading~spin) redraft: starting"],
   ["idle", RUNNING, "$(pencil) redraft"],
   [
     "loading",
-    { ...RUNNING, status: status("loading"), speed: 0 },
+    { ...RUNNING, status: createStatus("loading"), speed: 0 },
     "$(loading~spin) redraft: loading the model",
   ],
   ["reading", { ...RUNNING, speed: 0 }, "$(loading~spin) redraft: working"],
@@ -29,28 +29,28 @@ const LOOKS: [string, State, string][] = [
   ["waiting for the user", { ...RUNNING, previews: 1 }, "$(diff) redraft: review"],
 ];
 
-for (const [name, state, expected] of LOOKS) {
+for (const [name, state, expected] of STATUS_TEXTS) {
   test(`the status item of a server that is ${name}`, () => {
-    assert.equal(look(state).text, expected);
-    assert.equal(look(state).isWarning, expected.startsWith("$(warning)"));
+    assert.equal(buildStatusText(state).text, expected);
+    assert.equal(buildStatusText(state).isWarning, expected.startsWith("$(warning)"));
   });
 }
 
 test("the tooltip names version, model and state", () => {
-  assert.equal(look(RUNNING).tooltip, "redraft 0.1.0\nqwen2.5-coder-1.5b: loaded");
+  assert.equal(buildStatusText(RUNNING).tooltip, "redraft 0.1.0\nqwen2.5-coder-1.5b: loaded");
 });
 
 test("a model that is a file is called by its name", () => {
-  assert.equal(modelName(status("loaded", "/models/my.gguf")), "my");
-  assert.equal(modelName(status("loaded", "C:\\models\\my.gguf")), "my");
-  assert.equal(modelName(status("loaded", "")), "the model");
+  assert.equal(getModelName(createStatus("loaded", "/models/my.gguf")), "my");
+  assert.equal(getModelName(createStatus("loaded", "C:\\models\\my.gguf")), "my");
+  assert.equal(getModelName(createStatus("loaded", "")), "the model");
 });
 
 test("titles are one line of at most 60 characters", () => {
-  assert.equal(short("  Add a docstring\nand more"), "Add a docstring");
-  assert.equal(Array.from(short("🎈".repeat(61))).length, 60);
-  assert.equal(short("x".repeat(60)), "x".repeat(60));
-  assert.equal(diffTitle("a.py", "Simplify"), "a.py ↔ redraft: Simplify");
+  assert.equal(shorten("  Add a docstring\nand more"), "Add a docstring");
+  assert.equal(Array.from(shorten("🎈".repeat(61))).length, 60);
+  assert.equal(shorten("x".repeat(60)), "x".repeat(60));
+  assert.equal(formatDiffTitle("a.py", "Simplify"), "a.py ↔ redraft: Simplify");
 });
 
 test("the server gets what is set and is its own", () => {
@@ -65,8 +65,8 @@ test("the server gets what is set and is its own", () => {
     actions: { log: { instruction: "x" } },
   };
   const actions = { log: { instruction: "x" } };
-  assert.deepEqual(serverSettings(section), { warm: false, topK: 0, actions });
-  assert.deepEqual(serverSettings(null), {});
+  assert.deepEqual(selectServerSettings(section), { warm: false, topK: 0, actions });
+  assert.deepEqual(selectServerSettings(null), {});
 });
 
 const STATS: EditStats = {
@@ -123,7 +123,7 @@ const TRACE: Trace = {
 };
 
 test("a trace shows the newest edit first, and marks the answer by its origins", () => {
-  const { text, marks } = render(TRACE);
+  const { text, marks } = renderTrace(TRACE);
   const lines = text.split("\n");
   assert.match(
     lines[2] ?? "",
@@ -142,15 +142,15 @@ test("a trace shows the newest edit first, and marks the answer by its origins",
 });
 
 test("a trace without an answer has no marks", () => {
-  assert.deepEqual(render({ ...TRACE, passes: [] }).marks, []);
-  assert.deepEqual(render({ edits: [], passes: [] }), {
+  assert.deepEqual(renderTrace({ ...TRACE, passes: [] }).marks, []);
+  assert.deepEqual(renderTrace({ edits: [], passes: [] }), {
     text: "No edit has ended yet.\n",
     marks: [],
   });
 });
 
 test("the debug information says how the server was found, and what it is doing", () => {
-  const facts = {
+  const environment = {
     extension: "0.1.0",
     vscode: "1.100.0",
     platform: "linux x64",
@@ -159,8 +159,13 @@ test("the debug information says how the server was found, and what it is doing"
     settings: { "redraft.timeout": 3 },
   };
   const launch = { command: "/envs/py", args: ["-m", "redraft"] };
-  const found = { kind: "found", launch, trail: ["the PATH: x"] } as const;
-  const text = report({ ...facts, phase: "running", found, status: status("loaded") });
+  const searchResult = { kind: "found", launch, trail: ["the PATH: x"] } as const;
+  const text = renderDebugInfo({
+    ...environment,
+    phase: "running",
+    searchResult,
+    status: createStatus("loaded"),
+  });
   for (const part of [
     "not trusted",
     "`/envs/py -m redraft serve`",
@@ -171,7 +176,12 @@ test("the debug information says how the server was found, and what it is doing"
     assert(text.includes(part), part);
   }
   assert.match(
-    report({ ...facts, phase: "starting", found: undefined, status: undefined }),
+    renderDebugInfo({
+      ...environment,
+      phase: "starting",
+      searchResult: undefined,
+      status: undefined,
+    }),
     /command: none/,
   );
 });

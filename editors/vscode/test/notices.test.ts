@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { TITLES, type Button, failed, failureOf } from "../src/core/notices";
+import { BUTTON_TITLES, type Button, createFailureNotice, readFailure } from "../src/core/notices";
 
-const REFUSED: [string, Button[], string | undefined][] = [
+const REFUSALS: [string, Button[], string | undefined][] = [
   ["token_limit", ["retry", "settings"], "redraft.maxTokens"],
   ["timeout", ["retry", "settings"], "redraft.timeout"],
   ["context", ["settings"], "redraft.nCtx"],
@@ -13,9 +13,9 @@ const REFUSED: [string, Button[], string | undefined][] = [
   ["a reason of a later version", ["retry"], undefined],
 ];
 
-for (const [reason, buttons, setting] of REFUSED) {
+for (const [reason, buttons, setting] of REFUSALS) {
   test(`a refusal for ${reason} says why and offers a way on`, () => {
-    const notice = failed({ code: -32803, message: "The server's words.", reason });
+    const notice = createFailureNotice({ code: -32803, message: "The server's words.", reason });
     assert.equal(notice.text, "redraft: The server's words.");
     assert.equal(notice.level, "warning");
     assert.deepEqual(notice.buttons, buttons);
@@ -24,23 +24,26 @@ for (const [reason, buttons, setting] of REFUSED) {
 }
 
 test("an edit the user cancelled is no more than a word in the status bar", () => {
-  const notice = failed({ code: -32800, message: "cancelled" });
+  const notice = createFailureNotice({ code: -32800, message: "cancelled" });
   assert.deepEqual(notice, { level: "status", text: "redraft: cancelled", buttons: [] });
 });
 
 test("an edit cancelled for another reason names it", () => {
   const message = "replaced by a newer edit of this document";
-  assert.equal(failed({ code: -32800, message }).text, `redraft: cancelled: ${message}`);
+  assert.equal(
+    createFailureNotice({ code: -32800, message }).text,
+    `redraft: cancelled: ${message}`,
+  );
 });
 
 test("a stale edit can be run again", () => {
-  const notice = failed({ code: -32801, message: "stale", reason: "stale" });
+  const notice = createFailureNotice({ code: -32801, message: "stale", reason: "stale" });
   assert.equal(notice.level, "warning");
-  assert.deepEqual(notice.buttons, ["again"]);
+  assert.deepEqual(notice.buttons, ["rerun"]);
 });
 
 test("a model that cannot be loaded leads to the log and to its setting", () => {
-  const notice = failed({ code: -32803, message: "broken is damaged" });
+  const notice = createFailureNotice({ code: -32803, message: "broken is damaged" });
   assert.equal(notice.level, "error");
   assert.deepEqual(notice.buttons, ["log", "settings"]);
   assert.equal(notice.setting, "redraft.model");
@@ -48,14 +51,14 @@ test("a model that cannot be loaded leads to the log and to its setting", () => 
 
 for (const code of [-32096, -32097, -32099]) {
   test(`a server that died (${code}) changed nothing, and the edit can be run again`, () => {
-    const notice = failed({ code, message: "Pending response rejected" });
+    const notice = createFailureNotice({ code, message: "Pending response rejected" });
     assert.match(notice.text, /stopped; nothing was changed/);
-    assert.deepEqual(notice.buttons, ["again", "log"]);
+    assert.deepEqual(notice.buttons, ["rerun", "log"]);
   });
 }
 
 test("an error nobody foresaw is shown with the log", () => {
-  assert.deepEqual(failed({ message: "a bug" }), {
+  assert.deepEqual(createFailureNotice({ message: "a bug" }), {
     level: "error",
     text: "redraft: a bug",
     buttons: ["log"],
@@ -64,14 +67,14 @@ test("an error nobody foresaw is shown with the log", () => {
 
 test("what an error holds is taken, whatever it is", () => {
   const error = Object.assign(new Error("late"), { code: -32803, data: { reason: "timeout" } });
-  assert.deepEqual(failureOf(error), { code: -32803, message: "late", reason: "timeout" });
-  assert.deepEqual(failureOf(new Error("x")), { message: "x" });
-  assert.deepEqual(failureOf("x"), { message: "x" });
-  assert.deepEqual(failureOf(undefined), { message: "undefined" });
+  assert.deepEqual(readFailure(error), { code: -32803, message: "late", reason: "timeout" });
+  assert.deepEqual(readFailure(new Error("x")), { message: "x" });
+  assert.deepEqual(readFailure("x"), { message: "x" });
+  assert.deepEqual(readFailure(undefined), { message: "undefined" });
   const systemError = Object.assign(new Error("no"), { code: "ENOENT", data: null });
-  assert.deepEqual(failureOf(systemError), { message: "no" });
+  assert.deepEqual(readFailure(systemError), { message: "no" });
 });
 
 test("no two buttons have the same title", () => {
-  assert.equal(new Set(Object.values(TITLES)).size, Object.keys(TITLES).length);
+  assert.equal(new Set(Object.values(BUTTON_TITLES)).size, Object.keys(BUTTON_TITLES).length);
 });

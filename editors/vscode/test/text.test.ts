@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { applyEdits, firstChangedLine, moved } from "../src/core/text";
+import { applyEdits, getFirstChangedLine, moveSpan } from "../src/core/text";
 import type { TextEdit } from "../src/protocol";
 
 function edit(from: [number, number], to: [number, number], newText: string): TextEdit {
@@ -9,7 +9,7 @@ function edit(from: [number, number], to: [number, number], newText: string): Te
   return { range: { start, end }, newText };
 }
 
-const APPLIED: [string, string, TextEdit[], string][] = [
+const APPLICATIONS: [string, string, TextEdit[], string][] = [
   ["nothing", "a\nb\n", [], "a\nb\n"],
   ["an insertion into an empty text", "", [edit([0, 0], [0, 0], "x")], "x"],
   ["an insertion at the end", "a\n", [edit([1, 0], [1, 0], "b")], "a\nb"],
@@ -27,7 +27,7 @@ const APPLIED: [string, string, TextEdit[], string][] = [
   ["two that touch", "ab", [edit([0, 0], [0, 1], "x"), edit([0, 1], [0, 2], "y")], "xy"],
 ];
 
-for (const [name, text, edits, expected] of APPLIED) {
+for (const [name, text, edits, expected] of APPLICATIONS) {
   test(`applying ${name}`, () => {
     assert.equal(applyEdits(text, edits), expected);
   });
@@ -45,11 +45,11 @@ test("an edit outside of the text is refused", () => {
 
 test("the first changed line is the least, whatever the order", () => {
   const edits = [edit([7, 0], [8, 0], ""), edit([3, 4], [3, 5], "")];
-  assert.equal(firstChangedLine(edits), 3);
+  assert.equal(getFirstChangedLine(edits), 3);
 });
 
-// The text is "0123456789" and the place [3, 6); what stands there after the change is what counts.
-const MOVED: [string, { offset: number; length: number; text: string }, string][] = [
+// The text is "0123456789" and the span [3, 6); what stands there after the change is what counts.
+const MOVES: [string, { offset: number; length: number; text: string }, string][] = [
   ["before it, longer", { offset: 0, length: 1, text: "abc" }, "345"],
   ["before it, a deletion", { offset: 0, length: 3, text: "" }, "345"],
   ["right before it", { offset: 3, length: 0, text: "abc" }, "345"],
@@ -62,10 +62,10 @@ const MOVED: [string, { offset: number; length: number; text: string }, string][
   ["over the whole of it", { offset: 1, length: 8, text: "" }, ""],
 ];
 
-for (const [name, change, expected] of MOVED) {
-  test(`a place stays where it is when the change is ${name}`, () => {
+for (const [name, change, expected] of MOVES) {
+  test(`a span stays where it is when the change is ${name}`, () => {
     const text = "0123456789";
-    const { start, end } = moved({ start: 3, end: 6 }, change);
+    const { start, end } = moveSpan({ start: 3, end: 6 }, change);
     const { offset, length } = change;
     const after = text.slice(0, offset) + change.text + text.slice(offset + length);
     assert.equal(after.slice(start, end), expected);
@@ -74,5 +74,5 @@ for (const [name, change, expected] of MOVED) {
 
 test("a cursor goes behind what is typed at it", () => {
   const change = { offset: 3, length: 0, text: "ab" };
-  assert.deepEqual(moved({ start: 3, end: 3 }, change), { start: 5, end: 5 });
+  assert.deepEqual(moveSpan({ start: 3, end: 3 }, change), { start: 5, end: 5 });
 });

@@ -1,34 +1,34 @@
-/** Former instructions, newest first; and walking through them as a shell does. */
+/** Former instructions, the newest first, and walking through them as a shell does. */
 
 const LIMIT = 100;
 
-/** `history` with `instruction` as its newest, each instruction once, the oldest dropped. */
-export function remember(history: readonly string[], instruction: string): string[] {
-  return [instruction, ...history.filter((each) => each !== instruction)].slice(0, LIMIT);
+/** Return `history` with `instruction` as its newest, each one once, the oldest dropped. */
+export function addToHistory(history: readonly string[], instruction: string): string[] {
+  return [instruction, ...history.filter((former) => former !== instruction)].slice(0, LIMIT);
 }
 
-/** A walk from what is being typed, the newest entry, to the oldest. */
-export class Walk {
-  private readonly stops: string[];
-  private at = 0;
+/** A position between what is being typed, the newest entry, and the oldest instruction. */
+export class HistoryCursor {
+  private readonly entries: string[];
+  private index = 0;
 
   constructor(history: readonly string[]) {
-    this.stops = ["", ...history];
+    this.entries = ["", ...history];
   }
 
-  /** The instruction before the one shown; `shown` is kept for the way back. */
-  older(shown: string): string {
-    return this.go(shown, this.at + 1);
+  /** Return the instruction before the current one; `typed` is kept for the way back. */
+  older(typed: string): string {
+    return this.moveTo(this.index + 1, typed);
   }
 
-  /** The instruction after the one shown. */
-  newer(shown: string): string {
-    return this.go(shown, this.at - 1);
+  /** Return the instruction after the current one; `typed` is kept for the way back. */
+  newer(typed: string): string {
+    return this.moveTo(this.index - 1, typed);
   }
 
-  private go(shown: string, to: number): string {
-    this.stops[this.at] = shown;
-    this.at = Math.min(Math.max(to, 0), this.stops.length - 1);
-    return this.stops[this.at] ?? shown;
+  private moveTo(index: number, typed: string): string {
+    this.entries[this.index] = typed;
+    this.index = Math.min(Math.max(index, 0), this.entries.length - 1);
+    return this.entries[this.index] ?? typed;
   }
 }

@@ -1,19 +1,20 @@
 /**
- * What the user is told at the end of an edit, and which ways on are offered.
+ * The messages to the user, and the buttons that come with them.
  *
- * The server's own sentences say what happened and what to do; they are passed on whole.
+ * The server's own sentences say what happened and what to do; they are passed on unchanged. Knows
+ * no window: notify.ts shows notices, and decides what their buttons do.
  */
 
 import { type EditStats, ErrorCode, type Reason } from "../protocol";
-import { rate } from "./progress";
-import { LIMIT, WINDOW_MINUTES } from "./restarts";
+import { formatSpeed } from "./format";
+import { MAX_RESTARTS, WINDOW_MINUTES } from "./restarts";
 
-/** What a button does; `settings` goes to the notice's `setting`. */
+/** The buttons of a notice; `settings` opens the notice's `setting`. */
 export type Button =
-  "again" | "retry" | "keep" | "log" | "settings" | "restart" | "install" | "interpreter";
+  "rerun" | "retry" | "keep" | "log" | "settings" | "restart" | "install" | "interpreter";
 
-export const TITLES: Readonly<Record<Button, string>> = {
-  again: "Run Again",
+export const BUTTON_TITLES: Readonly<Record<Button, string>> = {
+  rerun: "Run Again",
   retry: "Retry...",
   keep: "Keep Preview",
   log: "Show Log",
@@ -23,7 +24,7 @@ export const TITLES: Readonly<Record<Button, string>> = {
   interpreter: "Select Interpreter",
 };
 
-/** A message; one of the level `status` passes by in the status bar. */
+/** A message; one of the level `status` is shown in the status bar for some seconds. */
 export interface Notice {
   readonly level: "status" | "info" | "warning" | "error";
   readonly text: string;
@@ -31,18 +32,18 @@ export interface Notice {
   readonly setting?: string;
 }
 
-/** An error as the protocol's library throws it. */
+/** An error of the server, or of the client library where no answer came. */
 export interface Failure {
   readonly code?: number;
   readonly message: string;
   readonly reason?: string;
 }
 
-// The library's own codes: the server's end, or its absence, cost the answer.
-const LOST: readonly number[] = [-32099, -32098, -32097, -32096];
+// vscode-languageclient's own codes for requests whose server ended, or did not run.
+const CONNECTION_LOST: readonly number[] = [-32099, -32098, -32097, -32096];
 
-/** What is known of an error, whoever threw it. */
-export function failureOf(error: unknown): Failure {
+/** Return what is known of an error, whoever threw it. */
+export function readFailure(error: unknown): Failure {
   const { code, data } = (error ?? {}) as { code?: unknown; data?: unknown };
   const reason = (data as { reason?: unknown } | null | undefined)?.reason;
   return {
@@ -52,109 +53,117 @@ export function failureOf(error: unknown): Failure {
   };
 }
 
-/** How an edit failed. */
-export function failed({ code = 0, message, reason }: Failure): Notice {
+/** Return the notice for an edit that failed. */
+export function createFailureNotice({ code = 0, message, reason }: Failure): Notice {
   if (code === ErrorCode.CANCELLED) {
-    return status(message === "cancelled" ? message : `cancelled: ${message}`);
+    // The server gives a reason where it was not the user who cancelled.
+    return createStatusNotice(message === "cancelled" ? message : `cancelled: ${message}`);
   }
   if (code === ErrorCode.STALE) {
-    return notice("warning", message, ["again"]);
+    return createNotice("warning", message, ["rerun"]);
   }
   if (code === ErrorCode.FAILED) {
     return reason === undefined
-      ? notice("error", message, ["log", "settings"], "redraft.model")
-      : refused(message, reason);
+      ? createNotice("error", message, ["log", "settings"], "redraft.model")
+      : createRefusalNotice(message, reason);
   }
-  return LOST.includes(code)
-    ? notice("error", "the server stopped; nothing was changed.", ["again", "log"])
-    : notice("error", message, ["log"]);
+  return CONNECTION_LOST.includes(code)
+    ? createNotice("error", "the server stopped; nothing was changed.", ["rerun", "log"])
+    : createNotice("error", message, ["log"]);
 }
 
+/** The setting that lifts the limit which a refusal names. */
 const SETTINGS: Readonly<Partial<Record<string, string>>> = {
   token_limit: "redraft.maxTokens",
   timeout: "redraft.timeout",
   context: "redraft.nCtx",
 } satisfies Partial<Record<Reason, string>>;
 
-function refused(message: string, reason: string): Notice {
+function createRefusalNotice(message: string, reason: string): Notice {
   const setting = SETTINGS[reason];
-  const ways: Button[] = reason === "context" ? [] : ["retry"];
-  return notice("warning", message, setting ? [...ways, "settings"] : ways, setting);
+  // No other instruction makes code fit into a context that is too small.
+  const buttons: Button[] = reason === "context" ? [] : ["retry"];
+  return createNotice("warning", message, setting ? [...buttons, "settings"] : buttons, setting);
 }
 
 /** The model gave the same code back. */
-export const UNCHANGED = notice("info", "no changes. The model answered with the same code.", [
-  "retry",
-]);
+export const UNCHANGED = createNotice(
+  "info",
+  "no changes. The model answered with the same code.",
+  ["retry"],
+);
 
-export const APPLIED = status("applied");
-export const REJECTED = status("rejected, nothing was changed");
+export const APPLIED = createStatusNotice("applied");
+export const REJECTED = createStatusNotice("rejected, nothing was changed");
 
-/** The preview of `name` can no longer be accepted. */
-export function outdated(name: string): Notice {
-  return notice("warning", `${name} was changed since the preview; nothing was applied.`, [
-    "again",
+/** Return the notice for a preview of the file `name` that can no longer be accepted. */
+export function createOutdatedNotice(name: string): Notice {
+  return createNotice("warning", `${name} was changed since the preview; nothing was applied.`, [
+    "rerun",
     "keep",
   ]);
 }
 
-/** VS Code refused the edit of `name`. */
-export function notApplied(name: string): Notice {
-  return notice("error", `VS Code did not apply the change. Is ${name} read-only?`, []);
+/** Return the notice for an edit of the file `name` that VS Code did not apply. */
+export function createNotAppliedNotice(name: string): Notice {
+  return createNotice("error", `VS Code did not apply the change. Is ${name} read-only?`, []);
 }
 
-/** A document that the server is not told of. */
-export function unsupported(scheme: string): Notice {
-  return notice(
+/** Return the notice for a document that the server is not told of. */
+export function createUnsupportedNotice(scheme: string): Notice {
+  return createNotice(
     "info",
     `only files on disk and untitled documents can be edited, not "${scheme}:" documents.`,
     [],
   );
 }
 
-export const NO_EDITOR = notice("info", "open a file first.", []);
-export const NO_PREVIEW = notice("info", "there is no change to accept or reject.", []);
-export const NO_PROBLEM = notice("info", "there is no problem at the cursor.", []);
-export const NO_FIX = notice(
+export const NO_EDITOR = createNotice("info", "open a file first.", []);
+export const NO_PREVIEW = createNotice("info", "there is no change to accept or reject.", []);
+export const NO_PROBLEM = createNotice("info", "there is no problem at the cursor.", []);
+export const NO_FIX = createNotice(
   "info",
   'the action "fix" is switched off.',
   ["settings"],
   "redraft.actions",
 );
-export const OUTDATED_ACTION = notice(
+export const OUTDATED_ACTION = createNotice(
   "info",
   "the code changed since; choose the action again.",
   [],
 );
-export const GONE = notice("info", "that place is gone; put the cursor there and ask anew.", []);
-export const MODEL_IS_HERE = notice("info", "the model is here.", []);
-export const NOTHING_SELECTED = notice("info", "select some code first.", []);
+export const PLACE_IS_GONE = createNotice(
+  "info",
+  "that place is gone; put the cursor there and ask anew.",
+  [],
+);
+export const MODEL_IS_HERE = createNotice("info", "the model is here.", []);
+export const NOTHING_SELECTED = createNotice("info", "select some code first.", []);
 
-/** The server dies again and again. */
-export const GIVEN_UP = notice(
+/** The server crashed too often. */
+export const GAVE_UP = createNotice(
   "error",
-  `the server stopped ${LIMIT + 1} times in ${WINDOW_MINUTES} minutes and is not started again.`,
+  `the server stopped ${MAX_RESTARTS + 1} times in ${WINDOW_MINUTES} minutes and is not started again.`,
   ["log", "restart"],
 );
 
-/** The server was found, and did not get as far as to answer. */
-export function notStarted(command: string, message: string): Notice {
-  return notice("error", `the server did not start (${command}): ${message}`, ["log", "restart"]);
+/** Return the notice for a server that was found and did not start. */
+export function createNotStartedNotice(command: string, message: string): Notice {
+  return createNotice("error", `the server did not start (${command}): ${message}`, [
+    "log",
+    "restart",
+  ]);
 }
 
-/** What an edit cost, for the status bar. */
-export function cost(stats: EditStats): Notice {
+/** Return the tokens and seconds of an edit, for the status bar. */
+export function createCostNotice(stats: EditStats): Notice {
   const seconds = (stats.prefillSeconds + stats.decodeSeconds).toFixed(1);
-  const speed = stats.tokensPerSecond > 0 ? `, ${rate(stats.tokensPerSecond)}` : "";
-  return status(`${stats.outputTokens} tokens in ${seconds} s${speed}`);
+  const speed = stats.tokensPerSecond > 0 ? `, ${formatSpeed(stats.tokensPerSecond)}` : "";
+  return createStatusNotice(`${stats.outputTokens} tokens in ${seconds} s${speed}`);
 }
 
-/** Something worth knowing about an edit that worked. */
-export function note(text: string): Notice {
-  return notice("info", text, []);
-}
-
-export function notice(
+/** Return a notice whose text begins with the extension's name. */
+export function createNotice(
   level: Notice["level"],
   text: string,
   buttons: readonly Button[],
@@ -163,6 +172,6 @@ export function notice(
   return { level, text: `redraft: ${text}`, buttons, ...(setting ? { setting } : {}) };
 }
 
-function status(text: string): Notice {
-  return notice("status", text, []);
+function createStatusNotice(text: string): Notice {
+  return createNotice("status", text, []);
 }

@@ -1,40 +1,39 @@
-/** How far an edit is, in words and as a share. */
+/** How far an edit is, in words and in percentage points. */
 
 import type { EditProgress } from "../protocol";
+import { formatSpeed } from "./format";
 
-/** What a progress display says. */
-export function told({ phase, done, expected, tokensPerSecond }: EditProgress): string {
+/** Return the message of a progress display. */
+export function describeProgress(progress: EditProgress): string {
+  const { phase, done, expected, tokensPerSecond } = progress;
   switch (phase) {
     case "waiting":
       return "waiting for the model";
     case "prefill":
       return `reading ${done} of ${expected} tokens`;
     case "decode": {
-      const speed = tokensPerSecond > 0 ? `, ${rate(tokensPerSecond)}` : "";
+      const speed = tokensPerSecond > 0 ? `, ${formatSpeed(tokensPerSecond)}` : "";
+      // `expected` is an estimate, which an edit may exceed.
       return `writing ${done} of about ${Math.max(done, expected)} tokens${speed}`;
     }
   }
 }
 
-/** A speed, such as "12 tokens/s". */
-export function rate(tokensPerSecond: number): string {
-  return `${tokensPerSecond < 10 ? tokensPerSecond.toFixed(1) : tokensPerSecond.toFixed(0)} tokens/s`;
-}
-
 /**
- * What a display that adds up percentages is to be given, from one standing to the next.
+ * Turns the progress of one edit into increments, which VS Code's displays add up.
  *
- * Reading counts for a third, as in the server's own display. It never goes back.
+ * Prefill counts for a third and decoding for the rest, as in the server's own display. An edit that
+ * starts over goes back; the display stays where it is until the edit has caught up.
  */
-export class Steps {
-  private shown = 0;
+export class ProgressIncrements {
+  private reached = 0;
 
-  /** Percentage points to add. */
-  to({ phase, done, expected }: EditProgress): number {
+  /** Return the percentage points to add for `progress`. */
+  advance({ phase, done, expected }: EditProgress): number {
     const share = Math.min(1, done / Math.max(1, expected));
-    const now = phase === "waiting" ? 0 : phase === "prefill" ? 33 * share : 33 + 66 * share;
-    const step = Math.max(0, now - this.shown);
-    this.shown += step;
-    return step;
+    const percentage = phase === "waiting" ? 0 : phase === "prefill" ? 33 * share : 33 + 66 * share;
+    const increment = Math.max(0, percentage - this.reached);
+    this.reached += increment;
+    return increment;
   }
 }

@@ -1,16 +1,16 @@
-/** How often a server that dies is started again. */
+/** How often a server that crashes is started again. */
 
-export const LIMIT = 4;
+export const MAX_RESTARTS = 4;
 export const WINDOW_MINUTES = 3;
 
-/** Counts the deaths of the last minutes. */
-export class Restarts {
-  private deaths: number[] = [];
+/** Counts the crashes of the last minutes. */
+export class RestartLimiter {
+  private crashes: number[] = []; // in milliseconds
 
-  /** Whether the server that died at `now`, in milliseconds, is to be started again. */
-  allows(now: number): boolean {
-    this.deaths = this.deaths.filter((then) => now - then < WINDOW_MINUTES * 60_000);
-    this.deaths.push(now);
-    return this.deaths.length <= LIMIT;
+  /** Count a crash at `now`, in milliseconds, and return whether the server may start again. */
+  recordCrash(now: number): boolean {
+    this.crashes = this.crashes.filter((time) => now - time < WINDOW_MINUTES * 60_000);
+    this.crashes.push(now);
+    return this.crashes.length <= MAX_RESTARTS;
   }
 }

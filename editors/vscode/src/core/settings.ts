@@ -1,11 +1,11 @@
-/** What of the section `redraft` is the server's business. */
+/** Which settings of the section `redraft` are sent to the server. */
 
-const OWN: ReadonlySet<string> = new Set(["preview", "server", "trace"]);
+const EXTENSION_ONLY: ReadonlySet<string> = new Set(["preview", "server", "trace"]);
 
-/** The section without the extension's own keys and without what is not set. */
-export function serverSettings(section: unknown): Record<string, unknown> {
-  const all = Object.entries((section ?? {}) as Record<string, unknown>);
+/** Return the section without the extension's own keys and without those that are not set. */
+export function selectServerSettings(section: unknown): Record<string, unknown> {
+  const entries = Object.entries((section ?? {}) as Record<string, unknown>);
   return Object.fromEntries(
-    all.filter(([key, value]) => !OWN.has(key) && value !== null && value !== ""),
+    entries.filter(([key, value]) => !EXTENSION_ONLY.has(key) && value !== null && value !== ""),
   );
 }

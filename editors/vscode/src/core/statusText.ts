@@ -1,51 +1,51 @@
-/** What the status item shows. */
+/** Text and tooltip of the status item. */
 
 import type { Status } from "../protocol";
-import { rate } from "./progress";
+import { formatSpeed } from "./format";
 
-/** The server, as far as the extension knows. */
-export type Phase = "missing" | "starting" | "running" | "stopped";
+/** The state of the server, as far as the extension knows it. */
+export type ServerPhase = "missing" | "starting" | "running" | "stopped";
 
-/** All that the item depends on. `speed` is undefined where no edit is under way, in tokens/s. */
-export interface State {
-  readonly phase: Phase;
+/** All that the item depends on. `speed` is in tokens/s, undefined where no edit is running. */
+export interface StatusState {
+  readonly phase: ServerPhase;
   readonly status?: Status | undefined;
   readonly speed?: number | undefined;
   readonly previews: number;
 }
 
-export interface Look {
+export interface StatusText {
   readonly text: string;
   readonly tooltip: string;
   readonly isWarning: boolean;
 }
 
-const SPIN = "$(loading~spin) redraft";
+const SPINNER = "$(loading~spin) redraft";
 
-/** The item for `state`. */
-export function look(state: State): Look {
+/** Return what the item shows in `state`. */
+export function buildStatusText(state: StatusState): StatusText {
   const isWarning = state.phase === "missing" || state.phase === "stopped";
   return {
-    text: isWarning ? "$(warning) redraft" : text(state),
-    tooltip: tooltip(state),
+    text: isWarning ? "$(warning) redraft" : buildText(state),
+    tooltip: buildTooltip(state),
     isWarning,
   };
 }
 
-function text({ phase, status, speed, previews }: State): string {
+function buildText({ phase, status, speed, previews }: StatusState): string {
   if (phase === "starting") {
-    return `${SPIN}: starting`;
+    return `${SPINNER}: starting`;
   }
   if (status?.model.state === "loading") {
-    return `${SPIN}: loading the model`;
+    return `${SPINNER}: loading the model`;
   }
   if (speed !== undefined) {
-    return speed > 0 ? `${SPIN}: ${rate(speed)}` : `${SPIN}: working`;
+    return speed > 0 ? `${SPINNER}: ${formatSpeed(speed)}` : `${SPINNER}: working`;
   }
   return previews > 0 ? "$(diff) redraft: review" : "$(pencil) redraft";
 }
 
-function tooltip({ phase, status }: State): string {
+function buildTooltip({ phase, status }: StatusState): string {
   switch (phase) {
     case "missing":
       return "redraft: the server was not found";
@@ -56,18 +56,18 @@ function tooltip({ phase, status }: State): string {
     case "running":
       return status === undefined
         ? "redraft"
-        : `redraft ${status.version}\n${modelName(status)}: ${STATES[status.model.state]}`;
+        : `redraft ${status.version}\n${getModelName(status)}: ${MODEL_STATES[status.model.state]}`;
   }
 }
 
-const STATES: Readonly<Record<Status["model"]["state"], string>> = {
+const MODEL_STATES: Readonly<Record<Status["model"]["state"], string>> = {
   unloaded: "not loaded, the next edit loads it",
   loading: "loading",
   loaded: "loaded",
 };
 
-/** The model, short enough for a menu: a path's file name without its ending. */
-export function modelName({ model }: Status): string {
+/** Return the model's name, short enough for a menu: of a path, the file name without ".gguf". */
+export function getModelName({ model }: Status): string {
   const file = model.name.split(/[\\/]/).at(-1) ?? "";
   return file.replace(/\.gguf$/, "") || "the model";
 }

@@ -2,7 +2,7 @@
 
 import type { Trace } from "../protocol";
 
-/** A stretch [start, end) of the text, in UTF-16 units; `origin` null was decoded afresh. */
+/** A part [start, end) of the text, in UTF-16 units; `origin` is null where it was not drafted. */
 export interface Mark {
   readonly start: number;
   readonly end: number;
@@ -10,17 +10,18 @@ export interface Mark {
   readonly hover: string;
 }
 
-export interface Rendered {
+/** A text to show, and the parts of it to highlight. */
+export interface MarkedText {
   readonly text: string;
   readonly marks: readonly Mark[];
 }
 
-/** `trace` as a text; the marks cover the model's last answer. */
-export function render(trace: Trace): Rendered {
+/** Return `trace` as a text, with marks on the model's last answer. */
+export function renderTrace(trace: Trace): MarkedText {
   if (trace.edits.length === 0) {
     return { text: "No edit has ended yet.\n", marks: [] };
   }
-  let text = `The last edits, the newest first\n\n${table(trace.edits)}\n`;
+  let text = `The last edits, the newest first\n\n${renderTable(trace.edits)}\n`;
   if (trace.passes.length === 0) {
     return { text, marks: [] };
   }
@@ -34,14 +35,15 @@ export function render(trace: Trace): Rendered {
       const start = text.length;
       text += piece;
       const from = origin === null ? "decoded afresh" : `guessed from: ${origin}`;
-      const hover = `pass ${n + 1}, ${from}; ${pass.drafted} guessed, ${milliseconds(pass.seconds)}`;
+      const time = `${(pass.seconds * 1000).toFixed(0)} ms`;
+      const hover = `pass ${n + 1}, ${from}; ${pass.drafted} guessed, ${time}`;
       marks.push({ start, end: text.length, origin, hover });
     }
   }
   return { text: `${text}\n`, marks };
 }
 
-function table(edits: Trace["edits"]): string {
+function renderTable(edits: Trace["edits"]): string {
   const rows = [...edits]
     .reverse()
     .map(({ outcome, reason, seconds, stats, uri }) => [
@@ -51,7 +53,7 @@ function table(edits: Trace["edits"]): string {
       stats ? `${stats.tokensPerSecond.toFixed(0)}/s` : "",
       stats ? `${stats.tokensPerPass.toFixed(1)} in a pass` : "",
       stats ? `${stats.reusedTokens} of ${stats.promptTokens} prompt tokens reused` : "",
-      fileName(uri),
+      getFileName(uri),
     ]);
   const widths = (rows[0] ?? []).map((_, n) => Math.max(...rows.map((row) => row[n]?.length ?? 0)));
   return rows
@@ -64,15 +66,11 @@ function table(edits: Trace["edits"]): string {
     .join("\n");
 }
 
-function milliseconds(seconds: number): string {
-  return `${(seconds * 1000).toFixed(0)} ms`;
-}
-
-function fileName(uri: string): string {
+function getFileName(uri: string): string {
   const name = uri.split("/").at(-1) ?? uri;
   try {
     return decodeURIComponent(name);
   } catch {
-    return name;
+    return name; // it holds a "%" that begins no escape
   }
 }
