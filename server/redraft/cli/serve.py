@@ -51,7 +51,7 @@ def add_parser(subparsers: options.Subparsers) -> None:
 def handler(args: argparse.Namespace) -> int:
     """Serve until the client is done."""
     # Imports the protocol's library, which `redraft --help` should not wait for.
-    from redraft.lsp.serve import OpenModel, serve
+    from redraft.lsp.server import OpenModel, serve
 
     # Only the engine's model can prefill in the background, and `open_model` opens no other.
     open_model = cast("OpenModel", options.open_model)

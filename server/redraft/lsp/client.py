@@ -14,8 +14,7 @@ from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
 
 from redraft.lsp import contract
-from redraft.lsp.documents import OpenDocument
-from redraft.lsp.positions import text_edits, unit_of
+from redraft.lsp.documents import OpenDocument, text_edits, unit_of
 from redraft.records import Replacement
 from redraft.text.lines import Unit
 

@@ -19,8 +19,7 @@ from redraft.config.actions import (
     Action,
 )
 from redraft.lsp import contract
-from redraft.lsp.documents import OpenDocument
-from redraft.lsp.positions import span_of
+from redraft.lsp.documents import OpenDocument, span_of
 from redraft.records import Span
 from redraft.text.lines import Unit
 

@@ -11,9 +11,14 @@ from typing import Any, Final, TypeVar, get_args
 from lsprotocol import types
 from pygls.exceptions import JsonRpcInvalidParams
 
+from redraft.errors import InputError
 from redraft.lsp.contract import EDIT, Scope
+from redraft.lsp.documents import span_of
+from redraft.records import Span
+from redraft.syntax import target_at
+from redraft.text.lines import LineIndex, Unit, line_ending
 
-__all__ = ["EditCommand", "edit_params", "optional_uri", "which"]
+__all__ = ["EditCommand", "edit_params", "optional_uri", "target_of", "which"]
 
 _MAX_UINT: Final = 2**31 - 1  # the protocol's largest whole number
 
@@ -122,3 +127,37 @@ def _position(given: Mapping[str, object], key: str) -> types.Position:
     if not (0 <= line <= _MAX_UINT and 0 <= character <= _MAX_UINT):
         raise _invalid(f"{key}: line and character count from 0, not {line}:{character}")
     return types.Position(line, character)
+
+
+def target_of(asked: EditCommand, index: LineIndex, language: str | None, unit: Unit) -> Span:
+    """The span `asked` means in the document `index` is of.
+
+    A selection is exactly the selection; a function is the innermost around the range's start, and
+    where a range is in none, its lines. Raises InputError saying what to select instead.
+    """
+    if asked.scope == "file":
+        return Span(0, len(index.text))
+    if asked.range is None:
+        raise InputError("give a position or a range, or the scope file")
+    span = span_of(asked.range, index, unit)
+    if asked.scope == "selection" or (asked.scope is None and len(span)):
+        return span
+    try:
+        return _function(index, language, index.line_at(span.start))
+    except InputError:
+        if not len(span):
+            raise
+    return _lines(span, index)
+
+
+def _function(index: LineIndex, language: str | None, line: int) -> Span:
+    if language is None:
+        raise InputError("redraft cannot find functions in this language: select what to edit")
+    return target_at(index.text, language, line).span
+
+
+def _lines(span: Span, index: LineIndex) -> Span:
+    """The whole lines `span` lies on, without the last one's ending."""
+    first = index.line_span(index.line_at(span.start))
+    last = index.line_span(index.line_at(max(span.start, span.stop - 1)))
+    return Span(first.start, last.stop - len(line_ending(last.of(index.text))))

@@ -2,10 +2,11 @@
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+import os
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
@@ -15,16 +16,16 @@ from redraft.errors import InputError
 from redraft.lsp import contract
 from redraft.lsp.client import Client
 from redraft.lsp.code_actions import ClientAbilities
+from redraft.lsp.contract import Status
 from redraft.lsp.documents import Documents, path_of
 from redraft.lsp.edit_session import EditSessions
 from redraft.lsp.model_download import Fetch, ModelDownload
 from redraft.lsp.model_worker import ModelWorker, OpenModel
 from redraft.lsp.prefill import Prefiller
-from redraft.lsp.protocol import Protocol, is_parse_error
 from redraft.lsp.server_config import ServerConfig, editor_settings
-from redraft.lsp.status import StatusNotifier
+from redraft.lsp.transport import MessageReader, MessageWriter, Protocol, is_parse_error
 
-__all__ = ["Server"]
+__all__ = ["OpenModel", "Server", "StatusNotifier", "serve"]
 
 _SETTINGS_S: Final = 2.0  # a client that does not answer gets the defaults
 
@@ -146,3 +147,59 @@ class Server(LanguageServer):
         except InputError:
             return ""
         return wanted or models.DEFAULT.name
+
+
+class StatusNotifier:
+    """Sends what `look` says, once for all that changes in one turn of the event loop."""
+
+    def __init__(self, look: Callable[[], Status], send: Callable[[Status], None]) -> None:
+        self._look = look
+        self._send = send
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._is_due = False
+        self._told: object = None
+
+    def start(self) -> None:
+        """Tell from now on; before, `changed` does nothing."""
+        self._loop = asyncio.get_running_loop()
+
+    def changed(self) -> None:
+        """Something may be different by now. On any thread."""
+        if self._loop and not self._is_due:
+            self._is_due = True
+            with suppress(RuntimeError):  # the loop is closed: nobody is there to be told
+                self._loop.call_soon_threadsafe(self._tell)
+
+    def _tell(self) -> None:
+        self._is_due = False
+        status = self._look()
+        news = (status["model"], [edit["id"] for edit in status["edits"]])
+        if news != self._told:
+            self._told = news
+            self._send(status)
+
+
+def serve(
+    stdin: BinaryIO,
+    stdout: BinaryIO,
+    *,
+    open_model: OpenModel,
+    fetch: Fetch = models.fetch,
+    flags: Mapping[str, object] | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> int:
+    """Serve one client until it says exit, or is gone. Returns the process's exit code."""
+    from redraft.lsp import handlers  # they know this module's Server
+
+    # pygls logs the bodies of messages, which hold source code.
+    logging.getLogger("pygls").setLevel(logging.CRITICAL + 1)
+    config = ServerConfig(flags or {}, os.environ if environ is None else environ)
+    server = Server(open_model=open_model, fetch=fetch, config=config)
+    handlers.register(server)
+    outbox = MessageWriter(stdout)
+    try:
+        server.start_io(MessageReader(stdin), outbox)  # type: ignore[arg-type]  # reads and writes as those
+    finally:
+        server.stop()
+        outbox.close()
+    return 1 if server.has_exited and not server.protocol.is_shut_down else 0

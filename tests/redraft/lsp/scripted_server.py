@@ -19,8 +19,7 @@ from typing import Any
 from redraft.config.settings import Settings
 from redraft.errors import EngineError, ModelError
 from redraft.lsp import handlers
-from redraft.lsp.serve import serve
-from redraft.lsp.server import Server
+from redraft.lsp.server import Server, serve
 from redraft.records import (
     Completion,
     DecodeOptions,

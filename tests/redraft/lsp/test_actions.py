@@ -14,8 +14,7 @@ from tests.redraft.lsp.editor import CAPABILITIES, Editor, ResponseError
 from redraft.config.actions import BUILT_IN, Action, Layer, merge_layers
 from redraft.errors import InputError
 from redraft.lsp.code_actions import ClientAbilities, offers
-from redraft.lsp.documents import OpenDocument
-from redraft.lsp.positions import range_of
+from redraft.lsp.documents import OpenDocument, range_of
 from redraft.lsp.server_config import ServerConfig, editor_settings
 from redraft.records import Span
 

@@ -2,7 +2,7 @@ import random
 
 import pytest
 
-from redraft.lsp.rebase import difference, placed, step
+from redraft.lsp.documents import difference, placed, step
 from redraft.records import Replacement, Span
 from redraft.text.diff import apply_replacements
 

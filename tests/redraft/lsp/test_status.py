@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from redraft.lsp.status import StatusNotifier
+from redraft.lsp.server import StatusNotifier
 
 
 class Told:
