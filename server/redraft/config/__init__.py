@@ -1,1 +1,1 @@
-"""What the user has set: decoding settings and named actions."""
+"""The user's configuration: settings for decoding, and named actions."""

@@ -128,7 +128,7 @@ def load_actions(
     for file in files:
         prefix = "" if file.name == settings.FILE_NAME else "tool.redraft."
         try:
-            table = settings.table_of(file).get(settings.ACTIONS, {})
+            table = settings.read_table(file).get(settings.ACTIONS, {})
         except InputError as error:
             problems.append(str(error))
         else:

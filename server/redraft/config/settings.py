@@ -1,13 +1,15 @@
-"""What the user has set: flags, then REDRAFT_* variables, then the project's file, then their own.
+"""The user's settings, from all the places where they can be set.
 
-The project's file is the nearest `redraft.toml`, or `pyproject.toml` with a `[tool.redraft]`
-table, in the edited file's folder or above. Knows nothing of the command line or of editors: a
-front end hands its own values over as `flags`. The environment is an argument, never read here.
+In order of precedence: flags, the editor's settings, REDRAFT_* variables, the project's file, the
+user's own file. The project's file is the nearest `redraft.toml`, or `pyproject.toml` with a
+`[tool.redraft]` table, in the edited file's folder or above. Knows nothing of the command line or
+of editors: a front end passes its values to `load`. The environment is an argument as well.
 """
 
 import difflib
 import math
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
@@ -24,10 +26,10 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["ACTIONS", "FILE_NAME", "Settings", "load", "project_files", "table_of", "user_file"]
+__all__ = ["ACTIONS", "FILE_NAME", "Settings", "load", "project_files", "read_table", "user_file"]
 
 FILE_NAME: Final = "redraft.toml"
-ACTIONS: Final = "actions"  # a table in the same files that the language server reads
+ACTIONS: Final = "actions"  # a table in the same files, read by `redraft.config.actions`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +49,7 @@ class Settings:
     seed: int = 0
     n_ctx: int | None = None  # None: sized to the request, up to the model's trained length
     threads: int | None = None  # None: the engine's choice
-    save_states: bool = False  # prefilled large files outlive the process, on disk
+    save_states: bool = False  # keep the KV cache of large files on disk
 
     @property
     def decode_options(self) -> DecodeOptions:
@@ -73,49 +75,51 @@ def load(
     trust_project: bool = True,
     defaults: Mapping[str, object] | None = None,
 ) -> Settings:
-    """The settings that hold for a file in the folder `start`.
+    """Return the settings for a file in the folder `start`.
 
-    `flags` and then `editor` map keys of `Settings` to values as the user gave them; None means
-    not given. A project that is not trusted has no say. `defaults` stand in for those of
+    `flags` and `editor` map keys of `Settings` to values as the user gave them; None means not
+    given. The file of a project that is not trusted is ignored. `defaults` replace those of
     `Settings`. Raises InputError naming the flag, the editor's setting, the variable, or the file
     and key, that is wrong.
     """
-    chosen: dict[str, Any] = {}
-    layers = (
-        _given(flags, lambda key: f"--{key.replace('_', '-')}"),
-        _given(editor or {}, lambda key: f"redraft.{_camel(key)}"),
-        _environment(environ),
-        _project(start) if trust_project else {},
-        _file(user_file()),
+    variables = {field.name: f"REDRAFT_{field.name.upper()}" for field in fields(Settings)}
+    # An empty variable is how a shell script unsets one for a child: it counts as not set.
+    exported = {key: environ.get(variable) or None for key, variable in variables.items()}
+    layers = [
+        _check_values(flags, lambda key: f"--{key.replace('_', '-')}"),
+        _check_values(editor or {}, lambda key: f"redraft.{_camel_case(key)}"),
+        _check_values(exported, variables.__getitem__),
+        _read_project(start) if trust_project else {},
+        _read_file(user_file()),
         defaults or {},
-    )
-    for layer in layers:
-        for key, value in layer.items():
-            chosen.setdefault(key, value)
-    return Settings(**chosen)
+    ]
+    merged: dict[str, Any] = {}
+    for layer in reversed(layers):
+        merged.update(layer)
+    return Settings(**merged)
 
 
 def user_file() -> Path:
-    """Where the user's own settings live, whether or not the file exists."""
+    """Return the path of the user's own settings file, whether or not it exists."""
     return platformdirs.user_config_path("redraft") / FILE_NAME
 
 
 def project_files(start: Path) -> tuple[Path, ...]:
-    """The project's pyproject.toml and redraft.toml, where there are: the nearest above `start`."""
-    found: dict[str, Path] = {}
-    for path in _candidates(start):
-        if path.name not in found and _is_there(path):
-            found[path.name] = path
-    return tuple(found[name] for name in ("pyproject.toml", FILE_NAME) if name in found)
+    """Return the nearest pyproject.toml and redraft.toml in `start` or above, those there are."""
+    nearest: dict[str, Path] = {}
+    for path in _project_candidates(start):
+        if _exists(path):
+            nearest.setdefault(path.name, path)
+    return tuple(nearest[name] for name in ("pyproject.toml", FILE_NAME) if name in nearest)
 
 
-def table_of(path: Path) -> Mapping[str, Any]:
-    """What a settings file says, unchecked: in pyproject.toml its `[tool.redraft]`.
+def read_table(path: Path) -> Mapping[str, Any]:
+    """Return the values of a settings file, unchecked; in pyproject.toml its `[tool.redraft]`.
 
     Raises InputError where it cannot be read.
     """
     try:
-        table: Any = tomllib.loads(_read(path))
+        table: Any = tomllib.loads(_read_text(path))
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{path} is not valid TOML: {error}") from error
     if path.name != FILE_NAME:
@@ -126,16 +130,18 @@ def table_of(path: Path) -> Mapping[str, Any]:
     return table
 
 
+# A check returns the value in its type, or raises ValueError with the noun that it should be, as in
+# "--seed must be a whole number of at least 0, not 'x'".
 _Check: TypeAlias = Callable[[object], object]
 
 
-def _text(value: object) -> str:
+def _check_text(value: object) -> str:
     if not isinstance(value, str) or not value.strip():
         raise ValueError("a name or a path")
     return value
 
 
-def _one_of(names: tuple[str, ...]) -> _Check:
+def _check_choice(names: tuple[str, ...]) -> _Check:
     def check(value: object) -> str:
         if value not in names:
             raise ValueError(f"one of {', '.join(names)}")
@@ -144,7 +150,7 @@ def _one_of(names: tuple[str, ...]) -> _Check:
     return check
 
 
-def _whole(minimum: int) -> _Check:
+def _check_integer(minimum: int) -> _Check:
     def check(value: object) -> int:
         if isinstance(value, str) and value.strip().isdecimal():
             value = int(value)
@@ -155,17 +161,20 @@ def _whole(minimum: int) -> _Check:
     return check
 
 
-def _number(value: object, what: str, fits: Callable[[float], bool]) -> float:
-    try:
-        number = float(value) if isinstance(value, str | int | float) else math.nan
-    except ValueError:
-        number = math.nan
-    if isinstance(value, bool) or not (math.isfinite(number) and fits(number)):
-        raise ValueError(what)
-    return number
+def _check_number(description: str, is_valid: Callable[[float], bool]) -> _Check:
+    def check(value: object) -> float:
+        try:
+            number = float(value) if isinstance(value, str | int | float) else math.nan
+        except ValueError:
+            number = math.nan
+        if isinstance(value, bool) or not (math.isfinite(number) and is_valid(number)):
+            raise ValueError(description)
+        return number
+
+    return check
 
 
-def _switch(value: object) -> bool:
+def _check_switch(value: object) -> bool:
     words = {"true": True, "1": True, "false": False, "0": False}
     meant = words.get(value.strip().lower()) if isinstance(value, str) else value
     if meant is not True and meant is not False:
@@ -173,93 +182,92 @@ def _switch(value: object) -> bool:
     return meant
 
 
-_MODELS: Final = ("model", "draft_model")
-
 _CHECKS: Final[Mapping[str, _Check]] = {
-    "model": _text,
-    "draft_model": _text,
-    "strategy": _one_of(get_args(Strategy)),
-    "exactness": _one_of(get_args(Exactness)),
-    "max_tokens": _whole(1),
-    "timeout": lambda value: _number(value, "a number of seconds above 0", lambda n: n > 0),
-    "temperature": lambda value: _number(value, "a number of at least 0", lambda n: n >= 0),
-    "top_k": _whole(0),
-    "top_p": lambda value: _number(value, "a number above 0, up to 1", lambda n: 0 < n <= 1),
-    "min_p": lambda value: _number(value, "a number from 0 to 1", lambda n: 0 <= n <= 1),
-    "seed": _whole(0),
-    "n_ctx": _whole(1),
-    "threads": _whole(1),
-    "save_states": _switch,
+    "model": _check_text,
+    "draft_model": _check_text,
+    "strategy": _check_choice(get_args(Strategy)),
+    "exactness": _check_choice(get_args(Exactness)),
+    "max_tokens": _check_integer(1),
+    "timeout": _check_number("a number of seconds above 0", lambda n: n > 0),
+    "temperature": _check_number("a number of at least 0", lambda n: n >= 0),
+    "top_k": _check_integer(0),
+    "top_p": _check_number("a number above 0, up to 1", lambda n: 0 < n <= 1),
+    "min_p": _check_number("a number from 0 to 1", lambda n: 0 <= n <= 1),
+    "seed": _check_integer(0),
+    "n_ctx": _check_integer(1),
+    "threads": _check_integer(1),
+    "save_states": _check_switch,
 }
 
 
-def _checked(key: str, value: object, place: str) -> object:
+def _check_value(key: str, value: object, place: str) -> object:
+    """Return `value` in the type of `key`. Raises InputError naming `place`, where it was given."""
     try:
         return _CHECKS[key](value)
     except ValueError as error:
         raise InputError(f"{place} must be {error}, not {value!r}") from error
 
 
-def _given(values: Mapping[str, object], name: Callable[[str], str]) -> dict[str, object]:
-    given = {key: value for key, value in values.items() if value is not None}
-    return {key: _checked(key, value, name(key)) for key, value in given.items()}
+def _check_values(
+    values: Mapping[str, object], place_of: Callable[[str], str]
+) -> dict[str, object]:
+    """Return the values that are not None, checked."""
+    return {
+        key: _check_value(key, value, place_of(key))
+        for key, value in values.items()
+        if value is not None
+    }
 
 
-def _camel(key: str) -> str:
+def _camel_case(key: str) -> str:
     first, *others = key.split("_")
     return first + "".join(map(str.capitalize, others))
 
 
-def _environment(environ: Mapping[str, str]) -> dict[str, object]:
-    names = {field.name: f"REDRAFT_{field.name.upper()}" for field in fields(Settings)}
-    # An empty variable is how a shell script unsets one for a child: it counts as not set.
-    return {
-        key: _checked(key, environ[name], name) for key, name in names.items() if environ.get(name)
-    }
-
-
-def _project(start: Path) -> dict[str, object]:
-    for path in _candidates(start):
-        if _is_there(path) and (path.name == FILE_NAME or "redraft" in _read(path)):
-            layer = _file(path)
+def _read_project(start: Path) -> dict[str, object]:
+    """Return the checked values of the nearest project file that says anything about redraft."""
+    for path in _project_candidates(start):
+        # A pyproject.toml that never mentions redraft is not parsed: it may be broken.
+        if _exists(path) and (path.name == FILE_NAME or "redraft" in _read_text(path)):
+            layer = _read_file(path)
             if layer or path.name == FILE_NAME:
                 return layer
     return {}
 
 
-def _candidates(start: Path) -> Iterator[Path]:
+def _project_candidates(start: Path) -> Iterator[Path]:
     folder = start.resolve()
     for parent in (folder, *folder.parents):
         yield parent / FILE_NAME
         yield parent / "pyproject.toml"
 
 
-def _is_there(path: Path) -> bool:
-    # Path.is_file raises before Python 3.14 where a folder on the way may not be entered.
-    return os.path.isfile(path)  # noqa: PTH113
+def _read_file(path: Path) -> dict[str, object]:
+    """Return the checked values of a settings file; none where it does not exist."""
+    if not _exists(path):
+        return {}
+    values: dict[str, object] = {}
+    for key, value in read_table(path).items():
+        if key == ACTIONS:
+            continue
+        if key not in _CHECKS:
+            close = difflib.get_close_matches(key, _CHECKS, n=1)
+            hint = f"did you mean {close[0]}?" if close else f"the keys are {', '.join(_CHECKS)}"
+            raise InputError(f"{path}: unknown key {key!r}: {hint}")
+        checked = _check_value(key, value, f"{path}: {key}")
+        if key in ("model", "draft_model") and re.search(r"/|\.gguf", str(checked)):
+            checked = str(path.parent / Path(str(checked)).expanduser())  # relative to this file
+        values[key] = checked
+    return values
 
 
-def _read(path: Path) -> str:
+def _read_text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot read the settings in {path}: {error}") from error
 
 
-def _file(path: Path) -> dict[str, object]:
-    """The checked values of a settings file; none where it does not exist."""
-    if not _is_there(path):
-        return {}
-    table = {key: value for key, value in table_of(path).items() if key != ACTIONS}
-    if unknown := next((key for key in table if key not in _CHECKS), None):
-        near = difflib.get_close_matches(unknown, _CHECKS, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"the keys are {', '.join(_CHECKS)}"
-        raise InputError(f"{path}: unknown key {unknown!r}: {hint}")
-    return {key: _from_file(key, value, path) for key, value in table.items()}
-
-
-def _from_file(key: str, value: object, path: Path) -> object:
-    checked = _checked(key, value, f"{path}: {key}")
-    if key in _MODELS and isinstance(checked, str) and ("/" in checked or ".gguf" in checked):
-        return str(path.parent / Path(checked).expanduser())  # relative to the file that says so
-    return checked
+def _exists(path: Path) -> bool:
+    # Path.is_file raises before Python 3.14 where a folder on the way may not be entered.
+    return os.path.isfile(path)  # noqa: PTH113

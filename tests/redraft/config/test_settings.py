@@ -63,7 +63,7 @@ def test_the_nearest_project_file_counts(
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected"),
     [
         pytest.param("max_tokens = 0", "max_tokens must be a whole number of at least 1, not 0"),
         pytest.param("max_tokens = true", "max_tokens must be a whole number"),
@@ -90,32 +90,32 @@ def test_the_nearest_project_file_counts(
     ],
 )
 def test_what_is_wrong_in_a_file_is_named_with_file_and_key(
-    project: Path, text: str, said: str
+    project: Path, text: str, expected: str
 ) -> None:
     path = project / "redraft.toml"
     path.write_text(text)
     with pytest.raises(InputError) as caught:
         load(project, {}, {})
     assert str(path) in str(caught.value)
-    assert said in str(caught.value)
+    assert expected in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected"),
     [
         ("[tool]\nredraft = 3", "tool.redraft must be a table, not 3"),
         ("[tool.redraft]\nseed = -3", "seed must be a whole number of at least 0, not -3"),
         ("# redraft\ntool = 3", None),
     ],
 )
-def test_pyproject_is_read_with_care(project: Path, text: str, said: str | None) -> None:
+def test_pyproject_is_read_with_care(project: Path, text: str, expected: str | None) -> None:
     (project / "pyproject.toml").write_text(text)
-    if said is None:
+    if expected is None:
         assert load(project, {}, {}) == Settings()
         return
     with pytest.raises(InputError, match=r"pyproject\.toml") as caught:
         load(project, {}, {})
-    assert said in str(caught.value)
+    assert expected in str(caught.value)
 
 
 def test_a_wrong_flag_and_a_wrong_variable_are_named_as_they_are_typed(project: Path) -> None:
@@ -130,11 +130,11 @@ def test_an_empty_variable_counts_as_not_set(project: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("word", "meant"), [("1", True), ("True", True), ("0", False), ("false", False)]
+    ("word", "expected"), [("1", True), ("True", True), ("0", False), ("false", False)]
 )
-def test_a_switch_in_a_variable_is_a_word(project: Path, word: str, meant: bool) -> None:
+def test_a_switch_in_a_variable_is_a_word(project: Path, word: str, expected: bool) -> None:
     (project / "redraft.toml").write_text("save_states = true")
-    assert load(project, {}, {"REDRAFT_SAVE_STATES": word}).save_states is meant
+    assert load(project, {}, {"REDRAFT_SAVE_STATES": word}).save_states is expected
 
 
 def test_an_unreadable_settings_file_is_an_error_not_a_default(project: Path) -> None:
@@ -144,7 +144,7 @@ def test_an_unreadable_settings_file_is_an_error_not_a_default(project: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("model", "meant"),
+    ("model", "expected"),
     [
         pytest.param("models/x.gguf", "{project}/models/x.gguf", id="relative to its file"),
         pytest.param("x.gguf", "{project}/x.gguf", id="a bare file name is a path too"),
@@ -154,11 +154,12 @@ def test_an_unreadable_settings_file_is_an_error_not_a_default(project: Path) ->
     ],
 )
 def test_a_model_path_in_a_file_counts_from_that_file(
-    project: Path, model: str, meant: str
+    project: Path, model: str, expected: str
 ) -> None:
     (project / "redraft.toml").write_text(f"model = {model!r}\ndraft_model = {model!r}")
-    loaded, meant = load(project, {}, {}), meant.format(project=project, home=Path.home())
-    assert (loaded.model, loaded.draft_model) == (meant, meant)
+    loaded = load(project, {}, {})
+    expected = expected.format(project=project, home=Path.home())
+    assert (loaded.model, loaded.draft_model) == (expected, expected)
 
 
 def test_settings_become_decode_options(project: Path) -> None:
