@@ -1,18 +1,18 @@
-"""The few exceptions of redraft.
+"""The exceptions of redraft.
 
-Expected endings of an edit are data (`redraft.records.Outcome`); an exception means the request
-itself cannot be served. Every message says what happened and what to do about it.
+Expected outcomes of an edit are data (`redraft.records.Outcome`); an exception means that the
+request itself cannot be served. Every message says what happened and what to do about it.
 """
 
 __all__ = ["DownloadError", "EngineError", "InputError", "ModelError", "RedraftError"]
 
 
 class RedraftError(Exception):
-    """Base class: `str(error)` can be shown to a user as it stands."""
+    """Base class; `str(error)` is a message for the user."""
 
 
 class InputError(RedraftError):
-    """What the user named cannot be edited: the file, the target, the instruction or an option."""
+    """The user's input is wrong: the file, the target, the instruction or an option."""
 
 
 class ModelError(RedraftError):
@@ -24,4 +24,4 @@ class DownloadError(ModelError):
 
 
 class EngineError(RedraftError):
-    """The native library refused or failed; documents are untouched."""
+    """The native library refused or failed; no document was changed."""

@@ -1,8 +1,7 @@
-"""The records that travel between the parts of redraft.
+"""The records that the parts of redraft exchange, and the `Model` they share.
 
-Knows nothing of files, editors, models or the wire. Positions are code points of the document's
-text as it stands on disk (line endings included); `redraft.text.lines` converts to what editors
-count.
+Knows nothing of files, editors, llama.cpp or the wire. Positions are code points of the document's
+text with its original line endings; `redraft.text.lines` converts them to what editors count.
 """
 
 from collections.abc import Callable
@@ -34,15 +33,15 @@ __all__ = [
 ]
 
 Reason: TypeAlias = Literal[
-    "token_limit",  # the reply was cut before its end
-    "elision",  # the reply left code out ("... rest unchanged ...")
+    "token_limit",  # the reply was cut off
+    "elision",  # the reply left out code ("... rest unchanged ...")
     "parse_broken",  # the file parsed before the edit and would not after it
     "deletion",  # the reply would delete most of the target
     "no_code",  # the reply holds no code that could replace the target
-    "context",  # target and instruction alone do not fit the model's context
+    "context",  # the target and the instruction alone do not fit the model's context
     "timeout",  # the deadline passed while the reply was being written
     "cancelled",  # the user or a newer request cancelled it
-    "stale",  # the document changed inside the target meanwhile
+    "stale",  # the document was changed inside the target
 ]
 
 Strategy: TypeAlias = Literal[
@@ -50,10 +49,10 @@ Strategy: TypeAlias = Literal[
     "lookup",  # classic prompt lookup: n-grams of 3 to 5, drafts of up to 8
     "copy",  # copy-run drafting from the text being edited
     "jacobi",  # fixed-point iteration over a window of guesses
-    "lookahead",  # the same, with a pool of n-grams that it yields
-    "draft",  # a second, smaller model guesses
-    "lookup+draft",  # copy-run drafting, and the second model where it finds nothing
-    "auto",  # per kind of request, by what was accepted so far
+    "lookahead",  # the same, with a pool of the n-grams it yields
+    "draft",  # drafts of a second, smaller model
+    "lookup+draft",  # copy-run drafting, and the draft model where that finds nothing
+    "auto",  # chosen for each route, by what was accepted so far
 ]
 
 Route: TypeAlias = Literal["edit", "codemod", "question", "chat"]
@@ -84,19 +83,22 @@ class Span:
         return self.start <= other.start and other.stop <= self.stop
 
     def of(self, text: str) -> str:
-        """The part of `text` this span names."""
+        """Return the part of `text` that this span covers."""
         return text[self.start : self.stop]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EditRequest:
-    """One edit to make: rewrite `target` of `text` as `instruction` says, and nothing else."""
+    """An edit to make: rewrite `target` of `text` as `instruction` says, and nothing else.
 
-    path: str  # as the user knows it: shown to the user and the model, never opened
+    Raises ValueError where the target ends past the text or the instruction is empty.
+    """
+
+    path: str  # shown to the user and the model, never opened
     text: str  # the whole document, original line endings, no byte order mark
     target: Span
     instruction: str
-    language: str | None = None  # a name `redraft.syntax` knows; None: plain text
+    language: str | None = None  # a name that `redraft.syntax` knows; None: plain text
 
     def __post_init__(self) -> None:
         if self.target.stop > len(self.text):
@@ -107,7 +109,7 @@ class EditRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replacement:
-    """Put `new_text` where `span` of the original document was."""
+    """Text to put in the place of `span` of the original document."""
 
     span: Span
     new_text: str
@@ -115,7 +117,7 @@ class Replacement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stats:
-    """What one request cost. Times in seconds; `passes` counts decode passes, not prefill."""
+    """The cost of one request. Times in seconds; `passes` counts decode passes, not prefill."""
 
     prompt_tokens: int = 0
     reused_tokens: int = 0
@@ -128,7 +130,7 @@ class Stats:
     decode_s: float = 0.0
 
     def __add__(self, other: "Stats") -> "Stats":
-        """What both cost together."""
+        """Return the cost of both requests together."""
         names = (field.name for field in fields(self))
         return Stats(**{name: getattr(self, name) + getattr(other, name) for name in names})
 
@@ -143,17 +145,17 @@ class Stats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rewritten:
-    """The edit: applying `replacements` to the request's text gives exactly `new_text`."""
+    """An edit: applying `replacements` to the request's text gives exactly `new_text`."""
 
     new_text: str
     replacements: tuple[Replacement, ...]  # ascending, apart from each other, inside the target
     stats: Stats
-    notes: tuple[str, ...] = ()  # sentences for the user, such as what was left out of the prompt
+    notes: tuple[str, ...] = ()  # sentences for the user, as on what the prompt left out
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unchanged:
-    """The model was asked and left the target as it is."""
+    """The model replied with the target as it is."""
 
     stats: Stats
     notes: tuple[str, ...] = ()
@@ -176,8 +178,8 @@ Outcome: TypeAlias = Rewritten | Unchanged | Refused
 class Piece:
     """A stretch of prompt text, tokenised on its own.
 
-    Only a `control` piece may hold the chat template's special tokens; text that came from a file
-    or a user is never control, so `<|im_end|>` in a source file stays seven harmless characters.
+    Only a `control` piece may hold the chat template's special tokens. Text of a file or a user is
+    never control, so that `<|im_end|>` in a source file stays plain characters.
     """
 
     text: str
@@ -186,39 +188,39 @@ class Piece:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prompt:
-    """A prompt in two parts: what stays while the file stays, and what belongs to this request."""
+    """A prompt in two parts: the one depends on the file alone, the other on the request."""
 
     file: tuple[Piece, ...]  # chat head, system text, whole file: the reusable KV prefix
     request: tuple[Piece, ...]  # target, instruction, chat tail, opening of the reply
-    source: str  # the text whose edited copy the reply will be, exactly as a reply would print it
-    stop: tuple[str, ...]  # the reply ends before the first of these strings
+    source: str  # the text that the reply copies and edits, exactly as a reply would print it
+    stop: tuple[str, ...]  # the reply ends before the first occurrence of any of these
     notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunnerUp:
-    """The likeliest token beside the one that was written, and by how many logits it was behind."""
+    """The likeliest token besides the one that was written."""
 
     token: int
     piece: bytes
-    behind: float
+    behind: float  # logits, to the token that was written
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pass:
-    """One decode pass: what it committed, and which guess each token confirmed (None: none)."""
+    """One decode pass, and the tokens it committed; the four tuples are of one length."""
 
     tokens: tuple[int, ...]
-    pieces: tuple[bytes, ...]  # the tokens' bytes; a character may be cut between two
-    origins: tuple[str | None, ...]
+    pieces: tuple[bytes, ...]  # the tokens' bytes; a character may be split between two
+    origins: tuple[str | None, ...]  # the drafter whose guess the token confirmed; None: no guess
     runners_up: tuple[RunnerUp, ...]
-    drafted: int
+    drafted: int  # tokens guessed, confirmed or not
     seconds: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Completion:
-    """What the model wrote, without the stop string. `passes` tell how it came about."""
+    """A reply of the model, without the stop string, and the passes that decoded it."""
 
     text: str
     finish: Finish
@@ -229,7 +231,11 @@ class Completion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecodeOptions:
-    """How to decode. `temperature` 0 is greedy; `timeout_s` counts from the request's start."""
+    """Options for decoding a reply.
+
+    `temperature` 0 is greedy; `timeout_s` counts from the request's start. Raises ValueError where
+    `max_tokens` or `temperature` is out of range.
+    """
 
     strategy: Strategy = "copy"
     route: Route = "edit"
@@ -251,7 +257,7 @@ class DecodeOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """Where a request stands; `text` is what the model has written so far."""
+    """The progress of a request; `text` is the reply so far."""
 
     phase: Literal["prefill", "decode"]
     done: int  # tokens
@@ -260,18 +266,18 @@ class Progress:
 
 
 class Model(Protocol):
-    """What the product needs of a language model; `redraft.engine.Engine` is the real one."""
+    """A language model, as far as redraft uses it; implemented by `redraft.engine.Engine`."""
 
     @property
     def n_ctx(self) -> int:
-        """The longest prompt and reply together, in tokens, that this model can hold."""
+        """The most tokens of prompt and reply together."""
 
     @property
     def chat_template(self) -> str | None:
         """The Jinja chat template the model file carries, if any."""
 
     def count_tokens(self, text: str) -> int:
-        """How many tokens `text` takes as raw text."""
+        """Return the number of tokens of `text`, no part of it read as a special token."""
 
     def complete(
         self,
@@ -282,7 +288,7 @@ class Model(Protocol):
         on_progress: Callable[[Progress], None] = ...,
         cancelled: Callable[[], bool] = ...,
     ) -> Completion:
-        """Decode the reply to `prompt`, at most `max_tokens` long.
+        """Return the reply to `prompt`, at most `max_tokens` long.
 
-        `cancelled` is asked between passes. Raises EngineError when the native library fails.
+        `cancelled` is called between passes. Raises EngineError where the native library fails.
         """
