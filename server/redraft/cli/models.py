@@ -121,13 +121,13 @@ def _verify(args: argparse.Namespace) -> int:
 
 
 def _draft(args: argparse.Namespace) -> int:
-    from redraft.engine.llama import requantise  # loads the native library
+    from redraft.engine.llama import requantize  # loads the native library
 
     source = models.resolve(args.names or _set())
     target = ModelFolders.of_user().models / f"{source.stem}.draft-{args.kind}.gguf"
     if not target.exists():
         target.parent.mkdir(parents=True, exist_ok=True)
-        requantise(source, target, args.kind)
+        requantize(source, target, args.kind)
     print(target)
     return 0
 

@@ -1,4 +1,7 @@
-"""The model in this process. Only this package imports llama_cpp."""
+"""The model in this process: load it, decode with it, know what that costs.
+
+Knows llama.cpp, which nothing above it does. Knows nothing of code, prompts or edits.
+"""
 
 from redraft.engine.engine import Engine
 from redraft.engine.llama import backend, versions

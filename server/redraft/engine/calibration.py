@@ -1,8 +1,9 @@
-"""What a pass costs on this machine, measured once and kept.
+"""What a pass costs on this machine: measured once, then kept on disk.
 
-T(rows) depends on the model file, the device, the threads and how much context a row attends to.
-It is measured on the text of the first file or request of that kind, behind it, pass by pass, so
-that whoever measures can stop; once whole it lies as JSON in the user's cache directory.
+T(rows), the seconds of a pass, depends on the model file, the device, the threads and how much
+context a row attends to. It is measured on the text of the first file or request, behind its cells,
+pass by pass, so that the caller can stop in between. A complete measurement is kept as JSON in the
+user's cache directory. Knows nothing of requests, nor of what the costs are used for.
 """
 
 import hashlib
@@ -22,20 +23,22 @@ from redraft_lookup import CostCurve
 
 __all__ = ["CalibrationStore", "Measurement", "depth_bucket", "measure"]
 
-# Row counts of the passes, in this order: the first two make a curve that will do, and the times
-# that are short and count most are taken again later, lest a hiccup decides.
+# Row counts of the passes, in this order. The first two already make a usable curve. Short times
+# matter most and are measured again later, so that one hiccup of the machine decides nothing.
 ROW_COUNTS = (1, 64, 8, 32, 2, 4, 16, 48, 1, 2, 4, 8, 1, 1)
 WIDE_ROW_COUNTS = (96, 128, 192, 256)
-BUMP = 1.1  # times what lies between the neighbours: timed again
-WORTH = 1.05  # of the wide ones, one that copies less than this much faster is the last
+OUTLIER_FACTOR = 1.1  # times what the neighbours let expect: measured again
+MIN_SPEEDUP = 1.05  # in rows a second, for the next of WIDE_ROW_COUNTS to be measured too
+
+_Key: TypeAlias = tuple[bool, int]  # flash attention or not, depth bucket
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measurement:
-    """T(rows) in seconds at one depth, and which row counts round alike.
+    """T(rows) in seconds behind `depth` tokens of context, and which row counts round alike.
 
-    fused: the kind of attention. classes[i] is equal for row counts whose logits were bitwise equal
-    on the same tokens.
+    rows: (n,) ascending, from 1 on. seconds: (n,). classes: (n,), equal for row counts that gave
+    bitwise equal logits for the same tokens.
     """
 
     depth: int
@@ -56,56 +59,68 @@ class Measurement:
 def measure(context: Context, tokens: Sequence[int], *, max_rows: int) -> Iterator[Measurement]:
     """Time passes over repetitions of `tokens` behind what sequence 0 of `context` holds.
 
-    Yields after each pass what is known by then; the last one is whole. All together take about as
-    long as decoding 30 tokens plainly. At each yield the cache is as it was.
+    Yields after each pass what is known by then; the last measurement is complete. All passes
+    together take about as long as decoding 30 tokens plainly. At each yield the cache is as it was.
     """
     n_past = context.n_past()
     text = [tokens[i % len(tokens)] for i in range(max_rows)]
     seconds: dict[int, float] = {}
     logits: dict[int, npt.NDArray[np.float32]] = {}
-    for k in _passes(max_rows, seconds):
+    for n_rows in _row_counts_to_time(max_rows, seconds):
         start = time.perf_counter()
-        positions = list(range(n_past, n_past + k))
-        logits[k] = context.run(text[:k], positions, [(0,)] * k, n_outputs=k)[0].copy()
-        seconds[k] = min(time.perf_counter() - start, seconds.get(k, math.inf))
+        positions = list(range(n_past, n_past + n_rows))
+        output = context.run(text[:n_rows], positions, [(0,)] * n_rows, n_outputs=n_rows)
+        logits[n_rows] = output[0].copy()
+        # The least time is the pass itself; anything more is the machine doing something else.
+        seconds[n_rows] = min(time.perf_counter() - start, seconds.get(n_rows, math.inf))
         context.remove(0, n_past)
         rows = sorted(seconds)
         yield Measurement(
             depth=n_past,
             flash_attention=context.flash_attention,
             rows=tuple(rows),
-            seconds=tuple(seconds[k] for k in rows),
-            classes=_classes([logits[k] for k in rows]),
+            seconds=tuple(seconds[n] for n in rows),
+            classes=_group_equal([logits[n] for n in rows]),
         )
 
 
-def _passes(max_rows: int, seconds: Mapping[int, float]) -> Iterator[int]:
-    """The row counts to time; `seconds` holds the least times so far."""
-    yield from (k for k in ROW_COUNTS if k <= max_rows)
-    for k in (k for k in WIDE_ROW_COUNTS if k <= max_rows):
-        yield k
-        if k / seconds[k] < WORTH * max(n / seconds[n] for n in seconds if n != k):
+def _row_counts_to_time(max_rows: int, seconds: Mapping[int, float]) -> Iterator[int]:
+    """Yield the next row count to time; `seconds` holds the least times so far."""
+    yield from (n for n in ROW_COUNTS if n <= max_rows)
+    for n_rows in (n for n in WIDE_ROW_COUNTS if n <= max_rows):
+        yield n_rows
+        best_rate = max(n / seconds[n] for n in seconds if n != n_rows)
+        if n_rows / seconds[n_rows] < MIN_SPEEDUP * best_rate:
             break
     for _ in range(2):
-        yield from _bumps(seconds)
+        yield from _find_outliers(seconds)
 
 
-def _bumps(seconds: Mapping[int, float]) -> list[int]:
-    """The row counts that took longer than the ones beside them let expect.
+def _find_outliers(seconds: Mapping[int, float]) -> list[int]:
+    """Return the row counts that took longer than their neighbours let expect.
 
-    A real step of the hardware, or a hiccup of the machine: only another look can tell, and a
-    hiccup that is believed would keep drafts from that size for good.
+    That is a real step of the hardware or a hiccup of the machine, and only measuring again tells.
+    A hiccup that is believed would keep drafts from that size for good.
     """
     rows = sorted(seconds)
     return [
-        k
-        for before, k, after in zip(rows, rows[1:], rows[2:], strict=False)
-        if seconds[k] > BUMP * np.interp(k, (before, after), (seconds[before], seconds[after]))
+        n
+        for before, n, after in zip(rows, rows[1:], rows[2:], strict=False)
+        if seconds[n]
+        > OUTLIER_FACTOR * np.interp(n, (before, after), (seconds[before], seconds[after]))
     ]
 
 
+def _group_equal(logits: Sequence[npt.NDArray[np.float32]]) -> tuple[int, ...]:
+    """Return for each of (n,) arrays the index of the first one with the same bits."""
+    return tuple(
+        next(i for i, candidate in enumerate(logits) if np.array_equal(candidate, array))
+        for array in logits
+    )
+
+
 def depth_bucket(n_tokens: int) -> int:
-    """Depths that share a measurement: up to 1,024 tokens, then each power of two."""
+    """Return the largest depth that shares a measurement: 1,024, or else the next power of two."""
     return max(1024, 1 << max(0, n_tokens - 1).bit_length())
 
 
@@ -117,41 +132,33 @@ class CalibrationStore:
         key = [model.name, stat.st_size, backend(), versions(), n_threads]
         name = hashlib.sha256(json.dumps(key).encode()).hexdigest()[:16]
         self._path = folder / f"{name}.json"
-        self._known = self._read()
-        self._begun: dict[_Key, Measurement] = {}  # in this process, and not whole
+        self._measurements = self._read()
+        self._partial: dict[_Key, Measurement] = {}  # of this process, never on disk
 
     def get(self, depth: int, *, flash_attention: bool) -> Measurement | None:
-        """What passes cost behind `depth` tokens; None where nothing near was measured yet.
+        """Return what passes behind `depth` tokens cost; None if nothing near was measured yet.
 
-        Between two measured depths it is interpolated: attention takes as much longer as it has
-        more to look at.
+        Between two measured depths it is interpolated: attention takes longer in proportion to the
+        cells it reads.
         """
-        known = self._of(flash_attention=flash_attention)
-        below = [one for one in known if one.depth <= depth]
-        above = [one for one in known if one.depth > depth]
-        if below and above:
-            return _between(below[-1], above[0], depth)
-        return self._known.get((flash_attention, depth_bucket(depth)))
+        measurements = self._sorted_by_depth(flash_attention=flash_attention)
+        above = next((i for i, m in enumerate(measurements) if m.depth > depth), 0)
+        if above:
+            return _interpolate(measurements[above - 1], measurements[above], depth)
+        return self._measurements.get((flash_attention, depth_bucket(depth)))
 
-    def begun(self, depth: int, *, flash_attention: bool) -> Measurement | None:
-        """What is known of passes behind `depth` tokens where measuring was broken off."""
-        return self._begun.get((flash_attention, depth_bucket(depth)))
+    def get_deeper(self, depth: int, *, flash_attention: bool) -> Measurement | None:
+        """Return the shallowest measurement behind at least `depth` tokens; None if there is none.
 
-    def note(self, measurement: Measurement) -> None:
-        """Remember one that was broken off, until the process ends; one time makes no curve."""
-        if len(measurement.rows) > 1:
-            self._begun[_key(measurement)] = measurement
-
-    def first(self, depth: int, *, flash_attention: bool) -> Measurement | None:
-        """The shallowest one behind at least `depth` tokens; None where there is none yet."""
-        return next(
-            (one for one in self._of(flash_attention=flash_attention) if one.depth >= depth), None
-        )
+        It is not interpolated, so its classes were seen at that depth.
+        """
+        measurements = self._sorted_by_depth(flash_attention=flash_attention)
+        return next((m for m in measurements if m.depth >= depth), None)
 
     def put(self, measurement: Measurement) -> None:
-        """Remember a measurement; a cache directory that cannot be written costs only time."""
-        self._known[_key(measurement)] = measurement
-        data = [asdict(one) for _, one in sorted(self._known.items())]
+        """Keep a complete measurement; a folder that cannot be written costs only time."""
+        self._measurements[_key(measurement)] = measurement
+        data = [asdict(kept) for _, kept in sorted(self._measurements.items())]
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             scratch = self._path.with_suffix(".tmp")
@@ -160,53 +167,51 @@ class CalibrationStore:
         except OSError:
             return
 
-    def _of(self, *, flash_attention: bool) -> list[Measurement]:
-        """Those of one kind of attention, the shallowest first."""
-        return [
-            one for _, one in sorted(self._known.items()) if one.flash_attention == flash_attention
-        ]
+    def get_partial(self, depth: int, *, flash_attention: bool) -> Measurement | None:
+        """Return a measurement near `depth` that was interrupted in this process, if any."""
+        return self._partial.get((flash_attention, depth_bucket(depth)))
 
-    def _read(self) -> "dict[_Key, Measurement]":
+    def put_partial(self, measurement: Measurement) -> None:
+        """Keep an interrupted measurement until the process ends; one time makes no curve."""
+        if len(measurement.rows) > 1:
+            self._partial[_key(measurement)] = measurement
+
+    def _sorted_by_depth(self, *, flash_attention: bool) -> list[Measurement]:
+        """Return the measurements of one kind of attention, the shallowest first."""
+        items = sorted(self._measurements.items())
+        return [m for _, m in items if m.flash_attention == flash_attention]
+
+    def _read(self) -> dict[_Key, Measurement]:
         try:
-            found = [
+            measurements = [
                 Measurement(
-                    depth=one["depth"],
-                    flash_attention=one["flash_attention"],
-                    rows=tuple(one["rows"]),
-                    seconds=tuple(one["seconds"]),
-                    classes=tuple(one["classes"]),
+                    depth=entry["depth"],
+                    flash_attention=entry["flash_attention"],
+                    rows=tuple(entry["rows"]),
+                    seconds=tuple(entry["seconds"]),
+                    classes=tuple(entry["classes"]),
                 )
-                for one in json.loads(self._path.read_text())
+                for entry in json.loads(self._path.read_text())
             ]
-            return {_key(one): one for one in found}
+            return {_key(measurement): measurement for measurement in measurements}
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            return {}  # no book yet, or a damaged one: measured anew
-
-
-_Key: TypeAlias = tuple[bool, int]
+            return {}  # missing or damaged: measured again
 
 
 def _key(measurement: Measurement) -> _Key:
     return measurement.flash_attention, depth_bucket(measurement.depth)
 
 
-def _between(near: Measurement, far: Measurement, depth: int) -> Measurement:
-    """The costs at a depth between those of two measurements, for the row counts of both."""
+def _interpolate(near: Measurement, far: Measurement, depth: int) -> Measurement:
+    """Return the costs at a depth between two measurements, for the row counts of both."""
     share = (depth - near.depth) / (far.depth - near.depth)
-    rows = [k for k in near.rows if k in far.rows]
-    first, last = (dict(zip(one.rows, one.seconds, strict=True)) for one in (near, far))
+    rows = [n for n in near.rows if n in far.rows]
+    near_s, far_s = (dict(zip(m.rows, m.seconds, strict=True)) for m in (near, far))
     classes = dict(zip(near.rows, near.classes, strict=True))
     return Measurement(
         depth=depth,
         flash_attention=near.flash_attention,
         rows=tuple(rows),
-        seconds=tuple(first[k] + share * (last[k] - first[k]) for k in rows),
-        classes=tuple(classes[k] for k in rows),
-    )
-
-
-def _classes(logits: Sequence[npt.NDArray[np.float32]]) -> tuple[int, ...]:
-    """For each row count the index of the first one with the same bits."""
-    return tuple(
-        next(i for i, other in enumerate(logits) if np.array_equal(other, one)) for one in logits
+        seconds=tuple(near_s[n] + share * (far_s[n] - near_s[n]) for n in rows),
+        classes=tuple(classes[n] for n in rows),
     )

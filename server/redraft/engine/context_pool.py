@@ -1,4 +1,4 @@
-"""The contexts of one model: how large they are, and the one text that stays between requests.
+"""The contexts of one model: how large they are, and the one whose text stays between requests.
 
 Memory for cells is taken as it is needed, up to a limit. Knows numbers of tokens; nothing of
 requests, strategies or costs.
@@ -20,68 +20,78 @@ SPARE_ROWS = PREFILL_ROWS  # behind a full context there is still room for a pas
 
 
 def uses_flash_attention(exactness: Exactness) -> bool:
-    """The kind of attention that texts of this exactness have."""
+    """Tell which kind of attention passes of this exactness have."""
     return exactness == "invariant" or flash_attention_is_faster()
 
 
 class ContextPool:
-    """`n_ctx` caps what a request may need, in tokens. `disk` keeps files beyond `close`."""
+    """Opens contexts of `model`. `n_ctx` caps what a request may need, in tokens.
+
+    `disk_cache` keeps the cells of files beyond `close`.
+    """
 
     def __init__(
-        self, file: LlamaModel, *, n_ctx: int, n_threads: int, disk: DiskCache | None
+        self, model: LlamaModel, *, n_ctx: int, n_threads: int, disk_cache: DiskCache | None
     ) -> None:
         self.n_ctx = n_ctx
         self.n_threads = n_threads
-        self.text: KVCache | None = None
-        self._file = file
-        self._disk = disk
-        self._states = StateCache(STATE_BUDGET)
+        self.cache: KVCache | None = None
+        self._model = model
+        self._disk_cache = disk_cache
+        self._state_cache = StateCache(STATE_BUDGET)
 
-    def fitting(self, n_tokens: int, exactness: Exactness) -> KVCache:
-        """The text that stays, in a context that holds `n_tokens`. Raises EngineError.
+    def cache_for(self, n_tokens: int, exactness: Exactness) -> KVCache:
+        """Return the cache that stays between requests, with room for `n_tokens`.
 
-        Cells of the other kind of attention are of no use: they are forgotten.
+        Its context grows where it is too small. Raises EngineError if the model cannot hold them.
         """
-        self.check(n_tokens)
+        self.check_length(n_tokens)
         flash_attention = uses_flash_attention(exactness)
-        if self.text and self.text.flash_attention != flash_attention:
+        # The two kinds of attention lay cells out differently: one cannot read the other's.
+        if self.cache and self.cache.flash_attention != flash_attention:
             self.forget()
-        if self.text and self.text.context.n_ctx >= n_tokens + SPARE_ROWS:
-            return self.text
+        if self.cache and self.cache.context.n_ctx >= n_tokens + SPARE_ROWS:
+            return self.cache
         n_ctx = min(-(-n_tokens // CONTEXT_STEP) * CONTEXT_STEP, self.n_ctx) + SPARE_ROWS
-        context = self.context(n_ctx, flash_attention=flash_attention)
-        if self.text:
-            self.text = self.text.moved_to(context)
+        context = self.open_context(n_ctx, flash_attention=flash_attention)
+        if self.cache:
+            self.cache = self.cache.move_to(context)
         else:
-            self.text = KVCache(context, chunk=PREFILL_ROWS, store=self._states, disk=self._disk)
-        return self.text
+            self.cache = KVCache(
+                context,
+                chunk=PREFILL_ROWS,
+                state_cache=self._state_cache,
+                disk_cache=self._disk_cache,
+            )
+        return self.cache
 
-    def check(self, n_tokens: int) -> None:
-        """Raises EngineError where `n_tokens` are too many for the model."""
+    def check_length(self, n_tokens: int) -> None:
+        """Raise EngineError if `n_tokens` are too many for the model."""
         if n_tokens > self.n_ctx:
             raise EngineError(
                 f"prompt and reply need {n_tokens} tokens, but the context holds {self.n_ctx}: "
                 "ask for less at once, or raise n_ctx where the model was trained for more"
             )
 
-    def context(self, n_ctx: int, *, flash_attention: bool) -> Context:
-        """A context for whoever asks, who closes it."""
+    def open_context(self, n_ctx: int, *, flash_attention: bool) -> Context:
+        """Return a new context, which the caller closes."""
         return Context(
-            self._file,
+            self._model,
             n_ctx=n_ctx,
             n_batch=PREFILL_ROWS,
-            n_seq=N_SEQUENCES if self._file.can_roll_back else 1,
+            # Recurrent models keep a state for each sequence, and draft no trees that need them.
+            n_seq=N_SEQUENCES if self._model.can_roll_back else 1,
             n_threads=self.n_threads,
             flash_attention=flash_attention,
         )
 
     def forget(self) -> None:
-        """Free the cells of all texts, those that were put aside included."""
+        """Drop the cells of all texts, saved ones in memory included."""
         self.close()
-        self._states.clear()
+        self._state_cache.clear()
 
     def close(self) -> None:
-        """Free the text's context; harmless when repeated."""
-        if self.text:
-            self.text.close()
-            self.text = None
+        """Free the cache's context; harmless when repeated."""
+        if self.cache:
+            self.cache.close()
+            self.cache = None

@@ -1,4 +1,7 @@
-"""The draft model: a second, smaller GGUF with the same vocabulary, and its own KV cache."""
+"""The draft model: a second, smaller GGUF with the same vocabulary, and its own KV cache.
+
+Knows what the draft model has read, not what it is asked to guess or whether guesses pay.
+"""
 
 import time
 from collections.abc import Sequence
@@ -12,66 +15,69 @@ from redraft_lookup.draft import EMPTY
 
 __all__ = ["DraftModel"]
 
-CHUNK = 128
-STEP = 4096  # contexts grow in these steps
+PREFILL_ROWS = 128
+CONTEXT_STEP = 4096  # contexts grow in these steps
 
 
 class DraftModel:
-    """A draft model for `main`. Raises ModelError when the vocabularies differ."""
+    """A draft model for `main`. Raises ModelError if the vocabularies differ."""
 
     def __init__(self, path: Path, main: LlamaModel, *, n_threads: int) -> None:
-        self._file = LlamaModel(path)
+        self._model = LlamaModel(path)
         self._n_threads = n_threads
-        self._text: KVCache | None = None
-        self.seconds = 0.0  # one guess takes, as seen lately
-        different = _difference(self._file, main)
-        if different:
-            self._file.close()
+        self._cache: KVCache | None = None
+        self.guess_s = 0.0  # seconds that one guess took lately
+        difference = _describe_difference(self._model, main)
+        if difference:
+            self._model.close()
             raise ModelError(
-                f"{path.name} cannot draft for {main.path.name}: {different}; "
+                f"{path.name} cannot draft for {main.path.name}: {difference}; "
                 "a draft model needs the very same vocabulary, as a smaller one of the family has"
             )
 
-    def at(self, tokens: Sequence[int], *, n_more: int) -> KVCache:
-        """The draft model's text with exactly `tokens` in its cache, and room for `n_more`."""
-        text = self._fitting(len(tokens) + n_more + CHUNK)
-        for _ in text.prefill([tokens]):
+    def prefill(self, tokens: Sequence[int], *, n_more: int) -> KVCache:
+        """Return the model's cache with exactly `tokens` in it, and room for `n_more`.
+
+        Times one guess behind them, too.
+        """
+        n_ctx = len(tokens) + n_more + PREFILL_ROWS
+        if self._cache is None or self._cache.context.n_ctx < n_ctx:
+            self._cache = self._open_cache(n_ctx)
+        for _ in self._cache.prefill([tokens]):
             pass
         start = time.perf_counter()
-        text.forward(tokens[-1] if tokens else 0, EMPTY)
-        text.commit(())
-        self.seconds = time.perf_counter() - start
-        return text
+        self._cache.forward(tokens[-1] if tokens else 0, EMPTY)
+        self._cache.commit(())
+        self.guess_s = time.perf_counter() - start
+        return self._cache
 
     def close(self) -> None:
-        if self._text:
-            self._text.context.close()
-            self._text = None
-        self._file.close()
+        self._close_cache()
+        self._model.close()
 
-    def _fitting(self, n_ctx: int) -> KVCache:
-        if self._text and self._text.context.n_ctx >= n_ctx:
-            return self._text
-        if self._text:
-            self._text.context.close()
-            self._text = None
-        room = -(-n_ctx // STEP) * STEP
+    def _open_cache(self, n_ctx: int) -> KVCache:
+        self._close_cache()  # first, so that there is never memory for two
         context = Context(
-            self._file,
-            n_ctx=room,
-            n_batch=CHUNK,
+            self._model,
+            n_ctx=-(-n_ctx // CONTEXT_STEP) * CONTEXT_STEP,
+            n_batch=PREFILL_ROWS,
             n_seq=1,
             n_threads=self._n_threads,
             flash_attention=flash_attention_is_faster(),
         )
-        self._text = KVCache(context, chunk=CHUNK, store=StateCache(0))
-        return self._text
+        return KVCache(context, chunk=PREFILL_ROWS, state_cache=StateCache(0))
+
+    def _close_cache(self) -> None:
+        if self._cache:
+            self._cache.context.close()
+            self._cache = None
 
 
-def _difference(one: LlamaModel, other: LlamaModel) -> str:
-    if one.n_vocab != other.n_vocab:
-        return f"it knows {one.n_vocab:,} tokens, not {other.n_vocab:,}"
-    for token in range(one.n_vocab):
-        if one.piece(token) != other.piece(token):
-            return f"token {token} is {one.piece(token)!r}, not {other.piece(token)!r}"
+def _describe_difference(draft: LlamaModel, main: LlamaModel) -> str:
+    """Return the first difference between two vocabularies; "" if they are equal."""
+    if draft.n_vocab != main.n_vocab:
+        return f"it knows {draft.n_vocab:,} tokens, not {main.n_vocab:,}"
+    for token in range(draft.n_vocab):
+        if draft.piece(token) != main.piece(token):
+            return f"token {token} is {draft.piece(token)!r}, not {main.piece(token)!r}"
     return ""

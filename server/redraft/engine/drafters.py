@@ -1,6 +1,6 @@
-"""Which drafter guesses for a request: the names of `redraft.records.Strategy` made real.
+"""The drafter for a request: the names of `redraft.records.Strategy` made real.
 
-Knows the drafters and what they need (a cost curve, a vocabulary, a second model); nothing of
+Knows the drafters and what they need (a cost curve, a vocabulary, a draft model); nothing of
 prompts, limits or clocks.
 """
 
@@ -64,15 +64,19 @@ class DraftingRequest:
 
 @dataclass(slots=True)
 class DrafterFactory:
-    """Makes drafters for one model; `draft_model` is the draft model, where there is one."""
+    """Makes drafters for `model`, and remembers what strategies gained, for `auto`.
+
+    Strategies that guess with a second model need `draft_model`.
+    """
 
     model: LlamaModel
     draft_model: DraftModel | None = None
     _gains: GainTracker = field(default_factory=GainTracker)
 
-    def make(self, name: Strategy, task: DraftingRequest) -> Drafter:
-        """The drafter called `name`. Raises ModelError where it needs a draft model."""
-        tokens = task.tokens
+    def make(self, name: Strategy, request: DraftingRequest) -> Drafter:
+        """Return a drafter of strategy `name`. Raises ModelError if it needs a draft model."""
+        tokens, curve = request.tokens, request.curve
+        # Without rollback a wrong guess could not be taken out of the cache again.
         if name == "plain" or not self.model.can_roll_back:
             return PlainDrafter()
         if name == "lookup":
@@ -81,92 +85,90 @@ class DrafterFactory:
             return JacobiDrafter(tokens)
         if name == "lookahead":
             return LookaheadDrafter(tokens)
-        if task.curve is None:
+        if curve is None:
             raise ValueError(f"strategy {name} needs a cost curve")
         if name == "draft":
-            return self._model(task, task.curve)
+            return self._make_model_drafter(request, curve)
         copy = CopyDrafter(
             tokens,
-            task.source,
-            curve=task.curve,
-            vocabulary=Bytes(self.model),
-            shared=task.is_shared,
-            branches=1 if task.is_shared else BRANCHES,
+            request.source,
+            curve=curve,
+            vocabulary=ByteVocabulary(self.model),
+            shared=request.is_shared,
+            branches=1 if request.is_shared else BRANCHES,
         )
         if name == "copy":
             return copy
         if name == "lookup+draft":
-            return LookupThenModel(copy, self._model(task, task.curve))
-        return self._auto(copy, task, task.curve)
+            return LookupThenModel(copy, self._make_model_drafter(request, curve))
+        candidates = [Candidate(name="copy", drafter=copy)]
+        # A draft model follows one text at a time, so it is no candidate in shared passes.
+        if self.draft_model is not None and not request.is_shared:
+            drafter = self._make_model_drafter(request, curve)
+            guess_s = self.draft_model.guess_s
+            candidates.append(Candidate(name="draft", drafter=drafter, guess_s=guess_s))
+        return Auto(candidates, prior=PRIORS[request.route], curve=curve, gains=self._gains)
 
-    def _model(self, task: DraftingRequest, curve: CostCurve) -> ModelDrafter:
+    def _make_model_drafter(self, request: DraftingRequest, curve: CostCurve) -> ModelDrafter:
         if self.draft_model is None:
             raise ModelError("this strategy needs a draft model: name one with --draft-model")
-        target = self.draft_model.at(task.tokens[:-1], n_more=task.max_tokens)
-        costs = ModelCosts(curve=curve, guess_s=self.draft_model.seconds)
+        # The last token of the prompt is the first that the drafter feeds it.
+        cache = self.draft_model.prefill(request.tokens[:-1], n_more=request.max_tokens)
         return ModelDrafter(
-            target,
-            task.tokens,
+            cache,
+            request.tokens,
             n_draft=curve.max_rows - 1,
-            costs=costs,
+            costs=ModelCosts(curve=curve, guess_s=self.draft_model.guess_s),
             end_ids=self.model.end_ids,
         )
 
-    def _auto(self, copy: CopyDrafter, task: DraftingRequest, curve: CostCurve) -> Auto:
-        candidates = [Candidate(name="copy", drafter=copy)]
-        if self.draft_model is not None and not task.is_shared:
-            candidates.append(
-                Candidate(
-                    name="draft", drafter=self._model(task, curve), guess_s=self.draft_model.seconds
-                )
-            )
-        return Auto(candidates, prior=PRIORS[task.route], curve=curve, gains=self._gains)
 
+class ByteVocabulary:
+    """A model's vocabulary in bytes: `redraft_lookup.Vocabulary`."""
 
-class Bytes:
-    """A model's vocabulary in bytes, as `redraft_lookup` asks for it."""
-
-    def __init__(self, file: LlamaModel) -> None:
-        self._file = file
-        self.piece = file.piece
+    def __init__(self, model: LlamaModel) -> None:
+        self._model = model
+        self.piece = model.piece
 
     def tokenize(self, data: bytes) -> list[int]:
-        return self._file.tokenize(data.decode("utf-8", "replace"))
+        return self._model.tokenize(data.decode("utf-8", "replace"))
 
 
 def choose_row_counts(measurement: Measurement) -> tuple[int, ...]:
-    """The row counts of the numeric class that serves edits best, ascending.
+    """Return the row counts of the numeric class that serves edits best, ascending.
 
     All counts in it round alike, so what a pass computes for a token does not depend on how many
-    others shared it. Never one row: its kernels change with the depth of the context (the CPU
-    splits the cache between threads from 512 cells on), so it may look alike and not stay so.
-    Best: a short pass and 16 tokens of the best copying pass are cheap together.
+    others shared it. Best is the class whose shortest pass, for what has to be written, and 16
+    tokens of its best copying pass together take the least time.
     """
-    members: dict[int, list[int]] = {}
-    for rows, group in zip(measurement.rows, measurement.classes, strict=True):
-        if rows > 1:
-            members.setdefault(group, []).append(rows)
+    classes: dict[int, list[int]] = {}
+    for n_rows, label in zip(measurement.rows, measurement.classes, strict=True):
+        # Never one row: its kernels change with the depth of the context (the CPU splits the cache
+        # between threads from 512 cells on), so it may round like others here and not elsewhere.
+        if n_rows > 1:
+            classes.setdefault(label, []).append(n_rows)
     seconds = dict(zip(measurement.rows, measurement.seconds, strict=True))
 
     costs = {
-        group: seconds[rows[0]] + 16 * min(seconds[k] / k for k in rows)
-        for group, rows in members.items()
+        label: seconds[rows[0]] + 16 * min(seconds[n] / n for n in rows)
+        for label, rows in classes.items()
     }
-    return tuple(members[min(costs, key=lambda group: costs[group])])
+    return tuple(classes[min(costs, key=lambda label: costs[label])])
 
 
-def build_cost_curve(measurement: Measurement, rows: tuple[int, ...]) -> CostCurve:
-    """The cost of a pass that is padded to the next of `rows`; without rows, as measured.
+def build_cost_curve(measurement: Measurement, row_counts: tuple[int, ...]) -> CostCurve:
+    """Return the cost of a pass that is padded to the next of `row_counts`; () as measured.
 
-    Of `rows` those count that were measured: behind more context wide passes may not be worth it.
+    Counts that were not measured are left out: behind more context wide passes may not pay.
     """
     seconds = dict(zip(measurement.rows, measurement.seconds, strict=True))
-    known = [k for k in rows if k in seconds]
-    if not known:
+    measured = [n for n in row_counts if n in seconds]
+    if not measured:
         return measurement.curve
+    # A staircase: padded to 8 or 32, a pass of 9 rows costs what one of 32 does.
     times: dict[int, float] = {}
     first = 1
-    for last in known:
+    for last in measured:
         times[first] = times[last] = seconds[last]
         first = last + 1
     return CostCurve.of(times)

@@ -1,7 +1,8 @@
 """The text in a context's KV cache: prefill with reuse, verification passes, rollback.
 
-Implements `redraft_lookup.Target`. Invariant: between calls, sequence 0 of the context holds
-exactly `tokens`, and every other sequence is empty.
+Implements `redraft_lookup.TargetModel`. Invariant: between calls, sequence 0 of the context holds
+exactly `tokens`, and every other sequence is empty. Knows nothing of requests, nor of why a draft
+was made.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from redraft.engine.llama import Context
-from redraft.engine.state_cache import DiskCache, SavedState, StateCache, reusable
+from redraft.engine.state_cache import DiskCache, SavedState, StateCache, count_reusable
 from redraft.errors import EngineError
 from redraft_lookup import Draft
 from redraft_lookup.draft import ROOT
@@ -19,11 +20,13 @@ __all__ = ["KVCache", "chunk_ends"]
 
 
 def chunk_ends(lengths: Sequence[int], chunk: int) -> list[int]:
-    """Where prefill passes end for a prompt of parts of these `lengths`, ascending.
+    """Return where prefill passes end for a prompt of parts of these `lengths`, ascending.
 
     A function of the parts alone: how a row rounds depends on how many rows share its pass, so a
     warm start fills the cache with the same bits as a cold one only if both cut at the same places.
     """
+    # Parts of 300 and 20 in chunks of 128: [128, 256, 300, 320]. The second part has a pass of its
+    # own, so the cells of the first are the same whatever follows.
     ends: list[int] = []
     start = 0
     for length in lengths:
@@ -38,24 +41,29 @@ def chunk_ends(lengths: Sequence[int], chunk: int) -> list[int]:
 class KVCache:
     """One text and its context. `chunk` is the number of rows of a prefill pass.
 
-    The file parts of earlier texts are in `store`, and on `disk` where there is one.
+    The file parts of earlier texts are in `state_cache`, and in `disk_cache` if there is one.
     """
 
     def __init__(
-        self, context: Context, *, chunk: int, store: StateCache, disk: DiskCache | None = None
+        self,
+        context: Context,
+        *,
+        chunk: int,
+        state_cache: StateCache,
+        disk_cache: DiskCache | None = None,
     ) -> None:
         self.context = context
         self.tokens: list[int] = []
         self.row_counts: tuple[int, ...] = ()
         self._chunk = chunk
-        self._store = store
-        self._disk = disk
+        self._state_cache = state_cache
+        self._disk_cache = disk_cache
         self._n_file = 0  # tokens of the part that stays while the file stays
         self._ends: list[int] = []  # where the prefill passes that filled the cache ended
         self._pass: tuple[int, ...] = ()
         self._n_rows = 0  # of the last pass, padding included
-        self._branches: list[tuple[int, ...]] = []
-        self._late: tuple[int, ...] = ()  # committed tokens whose cells the next pass makes
+        self._sequences: list[tuple[int, ...]] = []  # of the last pass's rows
+        self._pending: tuple[int, ...] = ()  # committed tokens whose cells the next pass makes
 
     @property
     def flash_attention(self) -> bool:
@@ -63,35 +71,36 @@ class KVCache:
 
     @property
     def max_rows(self) -> int:
-        most = self.row_counts[-1] if self.row_counts else self.context.n_batch
-        return max(1, min(most, self.context.n_ctx - len(self.tokens)) - len(self._late))
+        limit = self.row_counts[-1] if self.row_counts else self.context.n_batch
+        n_free = self.context.n_ctx - len(self.tokens)
+        return max(1, min(limit, n_free) - len(self._pending))
 
-    def keep_to(self, row_counts: tuple[int, ...]) -> None:
-        """Pad every pass from now on to one of `row_counts`; none: leave them as they are.
+    def restrict_row_counts(self, row_counts: tuple[int, ...]) -> None:
+        """Pad every pass from now on to one of `row_counts`; with () passes stay as they are.
 
-        Cells that were made the other way round differently: they are forgotten.
+        Cells made under another restriction are rounded differently: they are dropped, saved ones
+        too.
         """
         if row_counts != self.row_counts:
             self._truncate(0)
-            self._store.clear()
+            self._state_cache.clear()
             self.row_counts = row_counts
 
     def rewind(self, n_tokens: int) -> None:
-        """Forget the last `n_tokens` tokens."""
+        """Remove the last `n_tokens` tokens."""
         if n_tokens:
             self._truncate(len(self.tokens) - n_tokens)
 
     def prefill(self, parts: Sequence[Sequence[int]]) -> Iterator[int]:
         """Make the cache hold all of `parts`; yields after each pass how many tokens it holds.
 
-        The first yield says how many were there already. A caller that stops iterating leaves a
-        true, shorter cache.
+        The first yield tells how many were there already. A caller that stops iterating leaves a
+        valid, shorter cache.
         """
         wanted = [token for part in parts for token in part]
         chunk = self.row_counts[-1] if self.row_counts else self._chunk
         ends = chunk_ends([len(part) for part in parts], chunk)
-        kept = self._swap(wanted, ends, len(parts[0]))
-        self._truncate(kept)
+        self._truncate(self._load_best(wanted, ends, len(parts[0])))
         self._n_file = len(parts[0])
         yield len(self.tokens)
         for stop in ends:
@@ -99,153 +108,142 @@ class KVCache:
             if stop <= start:
                 continue
             rows = wanted[start:stop]
-            self._run_padded(rows, list(range(start, stop)), [(0,)] * len(rows), outputs=False)
+            self._run(rows, list(range(start, stop)), [(0,)] * len(rows), outputs=False)
             if self._n_rows > len(rows):
                 self.context.remove(0, stop)
             self.tokens += rows
             self._ends.append(stop)
             yield stop
 
-    def moved_to(self, context: Context) -> "KVCache":
-        """The same text in another, larger context; the old one is closed."""
-        text = KVCache(context, chunk=self._chunk, store=self._store, disk=self._disk)
-        text.row_counts = self.row_counts
-        text._n_file = self._n_file
+    def move_to(self, context: Context) -> "KVCache":
+        """Return the same file part in another, larger context; the old one is closed."""
+        moved = KVCache(
+            context,
+            chunk=self._chunk,
+            state_cache=self._state_cache,
+            disk_cache=self._disk_cache,
+        )
+        moved.row_counts = self.row_counts
+        moved._n_file = self._n_file
         self._truncate(self._n_file)
-        state = self._saved() if self.tokens else None
+        state = self._save() if self.tokens else None
         self.context.close()
         if state:
-            text.restore(state)
-        return text
+            moved.restore(state)
+        return moved
 
     def restore(self, state: SavedState) -> None:
-        """Make the cache hold what `state` holds; where llama.cpp refuses it, nothing."""
-        self._late = ()
+        """Make the cache hold what `state` holds, or nothing if llama.cpp refuses it."""
+        self._pending = ()
         self.context.clear()
-        done = self.context.load(0, state.cells)
-        self.tokens = list(state.tokens) if done else []
-        self._ends = list(state.ends) if done else []
-        if not done:
+        is_loaded = self.context.load(0, state.cells)
+        self.tokens = list(state.tokens) if is_loaded else []
+        self._ends = list(state.ends) if is_loaded else []
+        if not is_loaded:
             self.context.clear()
 
     def forward(self, token: int, draft: Draft) -> npt.NDArray[np.float32]:
-        n_past, n_late = len(self.tokens), len(self._late)
+        n_past, n_pending = len(self.tokens), len(self._pending)
         self._pass = (token, *draft.tokens)
-        self._branches = _branches(draft, self.context.n_seq)
-        for branch in range(1, len(self._branches[0])):
-            self.context.share(0, branch, 0, n_past)
+        self._sequences = _assign_sequences(draft, self.context.n_seq)
+        # The root is in the sequences of all leaves: each of them needs the text before it.
+        for sequence in self._sequences[0][1:]:
+            self.context.share(0, sequence, 0, n_past)
+        # Siblings have the same position: it counts the tokens above a node, not the rows.
         depths = [0]
         for parent in draft.parents:
             depths.append(depths[parent + 1] + 1)
-        positions = list(range(n_past, n_past + n_late))
-        positions += (n_past + n_late + depth for depth in depths)
-        owners = [self._branches[0]] * n_late + self._branches
-        rows = [*self._late, *self._pass]
-        return self._run_padded(rows, positions, owners, outputs=True)[n_late:]
+        positions = list(range(n_past, n_past + n_pending))
+        positions += (n_past + n_pending + depth for depth in depths)
+        sequences = [self._sequences[0]] * n_pending + self._sequences
+        rows = [*self._pending, *self._pass]
+        return self._run(rows, positions, sequences, outputs=True)[n_pending:]
 
     def commit(self, rows: Sequence[int]) -> None:
-        n_past, n_branches = len(self.tokens), len(self._branches[0])
-        late, self._late = self._late, ()
-        kept = [*late, *(self._pass[row] for row in rows)]
-        n_cells = len(kept)
+        n_past = len(self.tokens)
+        n_pending = len(self._pending)
+        committed = [*self._pending, *(self._pass[row] for row in rows)]
+        n_cells = len(committed)
+        self._pending = ()
         if self.row_counts:
-            # Cells behind the first row that is dropped would lie behind a gap which later tokens
-            # fill: attention would add up in another order, and round in another way. Their tokens
-            # are decoded once more, in front of the next pass.
-            in_place = next((i for i, row in enumerate(rows) if row != i), len(rows))
-            n_cells = len(late) + in_place
-            self._late = tuple(kept[n_cells:])
-        branch = self._branches[rows[-1]][0] if rows else 0
-        if branch:
+            # Only rows that follow each other from the first on keep their cells. Behind a dropped
+            # row there would be a gap, which later tokens fill: attention would add up in another
+            # order, and round differently. The tokens of those rows are decoded once more, in front
+            # of the next pass. Of rows 0, 1, 4 the third is pending.
+            n_in_place = next((i for i, row in enumerate(rows) if row != i), len(rows))
+            n_cells = n_pending + n_in_place
+            self._pending = tuple(committed[n_cells:])
+        # The path that was kept becomes sequence 0; the other sequences are empty again.
+        sequence = self._sequences[rows[-1]][0] if rows else 0
+        if sequence:
             self.context.remove(0, n_past)
-            self.context.share(branch, 0, n_past, n_past + n_cells)
-        for other in range(1, n_branches):
-            self.context.remove(other, 0)
-        self.tokens += kept[:n_cells]
-        dropped = self._n_rows - n_cells
-        if dropped and not self.context.remove(0, len(self.tokens)):
+            self.context.share(sequence, 0, n_past, n_past + n_cells)
+        for branch in self._sequences[0][1:]:
+            self.context.remove(branch, 0)
+        self.tokens += committed[:n_cells]
+        n_dropped = self._n_rows - n_cells
+        if n_dropped and not self.context.remove(0, len(self.tokens)):
             raise EngineError("this model cannot take tokens back: decode it with strategy plain")
 
     def close(self) -> None:
-        """Free the context; the file part stays on the disk where there is one."""
-        if self._disk:
-            self._put_aside()
+        """Free the context; the file part stays on disk if there is a disk cache."""
+        if self._disk_cache:
+            self._stash()
         self.context.close()
 
-    def _swap(self, wanted: Sequence[int], ends: Sequence[int], n_file: int) -> int:
-        """Bring the most reusable state into the cache; how many of its tokens to keep."""
-        kept = reusable(wanted, ends, self.tokens, self._ends)
-        if kept and kept * 2 >= self._n_file:
-            return kept
-        found = self._store.take_best(wanted, ends, above=kept)
-        # Another file: this one's cells are put aside, in case it comes back.
-        self._put_aside()
-        best = reusable(wanted, ends, found.tokens, found.ends) if found else kept
-        if best < n_file:
-            found = self._on_disk(wanted[:n_file], ends) or found
-        if found is None:
-            return kept
-        self.restore(found)
-        return reusable(wanted, ends, self.tokens, self._ends)
+    def _load_best(self, wanted: Sequence[int], ends: Sequence[int], n_file: int) -> int:
+        """Put the most reusable state into the cache; return how many of its tokens to keep."""
+        n_kept = count_reusable(wanted, ends, self.tokens, self._ends)
+        # Half of the file part is still of use: this is the same file, edited.
+        if n_kept and n_kept * 2 >= self._n_file:
+            return n_kept
+        best = self._state_cache.pop_best(wanted, ends, above=n_kept)
+        # Another file is prefilled: this one's cells are saved, in case it comes back.
+        self._stash()
+        n_best = count_reusable(wanted, ends, best.tokens, best.ends) if best else n_kept
+        if n_best < n_file:
+            best = self._read_disk(wanted[:n_file], ends) or best
+        if best is None:
+            return n_kept
+        self.restore(best)
+        return count_reusable(wanted, ends, self.tokens, self._ends)
 
-    def _put_aside(self) -> None:
-        """Keep the file part's cells for later; on disk only if they are all there."""
+    def _stash(self) -> None:
+        """Save the file part's cells for later; on disk only if they are complete."""
         self._truncate(self._n_file)
         if not self.tokens:
             return
-        state = self._saved()
-        self._store.put(state)
-        if self._disk and len(state.tokens) == self._n_file:
-            self._disk.put(state.tokens, state.ends, self.row_counts, state.cells)
+        state = self._save()
+        self._state_cache.put(state)
+        if self._disk_cache and len(state.tokens) == self._n_file:
+            self._disk_cache.put(state.tokens, state.ends, self.row_counts, state.cells)
 
-    def _on_disk(self, file: Sequence[int], ends: Sequence[int]) -> SavedState | None:
-        """The whole file part as an earlier process left it."""
-        if not self._disk:
+    def _read_disk(self, file: Sequence[int], ends: Sequence[int]) -> SavedState | None:
+        """Return the whole file part as an earlier process left it."""
+        if not self._disk_cache:
             return None
         ends = [end for end in ends if end <= len(file)]
-        cells = self._disk.get(file, ends, self.row_counts)
+        cells = self._disk_cache.get(file, ends, self.row_counts)
         if cells is None:
             return None
         return SavedState(tokens=tuple(file), ends=tuple(ends), cells=cells)
 
-    def _saved(self) -> SavedState:
+    def _save(self) -> SavedState:
         cells = self.context.save(0)
         return SavedState(tokens=tuple(self.tokens), ends=tuple(self._ends), cells=cells)
 
     def _truncate(self, length: int) -> None:
         """Keep `length` tokens at most, and nothing that a pass left behind uncommitted."""
-        for branch in range(1, self.context.n_seq):
-            self.context.remove(branch, 0)
+        for sequence in range(1, self.context.n_seq):
+            self.context.remove(sequence, 0)
         length = min(length, len(self.tokens))
+        # A recurrent state cannot drop its last tokens: it goes as a whole.
         if length == 0 or not self.context.remove(0, length):
             self.context.clear()
             length = 0
-        self._late = ()
+        self._pending = ()
         del self.tokens[length:]
         self._ends = [end for end in self._ends if end <= length]
-
-    def _run_padded(
-        self,
-        tokens: list[int],
-        positions: list[int],
-        sequences: list[tuple[int, ...]],
-        *,
-        outputs: bool,
-    ) -> npt.NDArray[np.float32]:
-        """Add rows nobody asked for up to an allowed count; `commit` drops them."""
-        n_real = len(tokens)
-        n_rows = next((n for n in self.row_counts if n >= n_real), n_real)
-        self._n_rows = n_rows
-        ends = [at for at, owners in zip(positions, sequences, strict=True) if 0 in owners]
-        last = max(ends)
-        n_more = n_rows - n_real
-        logits = self._run(
-            tokens + [tokens[-1]] * n_more,
-            positions + list(range(last + 1, last + 1 + n_more)),
-            sequences + [(0,)] * n_more,
-            n_outputs=n_rows if outputs else 0,
-        )
-        return logits[:n_real]
 
     def _run(
         self,
@@ -253,33 +251,48 @@ class KVCache:
         positions: list[int],
         sequences: list[tuple[int, ...]],
         *,
-        n_outputs: int,
+        outputs: bool,
     ) -> npt.NDArray[np.float32]:
+        """Run a pass that is padded to an allowed row count; `commit` drops the padding."""
+        n_real = len(tokens)
+        self._n_rows = next((n for n in self.row_counts if n >= n_real), n_real)
+        n_padding = self._n_rows - n_real
+        # The padding lies behind all rows of sequence 0, where none of them attends to it.
+        ends = [at for at, owners in zip(positions, sequences, strict=True) if 0 in owners]
+        start = max(ends) + 1
         try:
-            return self.context.run(tokens, positions, sequences, n_outputs=n_outputs)
+            logits = self.context.run(
+                tokens + [tokens[-1]] * n_padding,
+                positions + list(range(start, start + n_padding)),
+                sequences + [(0,)] * n_padding,
+                n_outputs=self._n_rows if outputs else 0,
+            )
         except EngineError:
-            # A failed pass may leave finished rows behind. Where they cannot be taken out one by
-            # one, the whole text goes.
+            # A failed pass may leave finished rows behind. If they cannot be removed one by one,
+            # the whole text goes.
             self._truncate(len(self.tokens))
             raise
+        return logits[:n_real]
 
 
-def _branches(draft: Draft, n_seq: int) -> list[tuple[int, ...]]:
-    """For the root and each node, the sequences of the leaves below it, ascending.
+def _assign_sequences(draft: Draft, n_seq: int) -> list[tuple[int, ...]]:
+    """Return for the root and each node the sequences of the leaves below it, ascending.
 
-    Raises EngineError when the tree has more leaves than there are sequences.
+    A row attends to the cells of its own sequences, so each leaf sees its path alone. Raises
+    EngineError if the tree has more leaves than there are sequences.
     """
     if draft.is_chain:
         return [(0,)] * (1 + len(draft))
+    # The tree a-(b, c) has the leaves b and c: root (0, 1), a (0, 1), b (0,), c (1,).
     parents = set(draft.parents)
     leaves = [node for node in range(len(draft)) if node not in parents]
     if len(leaves) > n_seq:
         raise EngineError(f"a token tree of {len(leaves)} leaves needs more than {n_seq} sequences")
-    owners: list[list[int]] = [[] for _ in range(1 + len(draft))]
+    sequences: list[list[int]] = [[] for _ in range(1 + len(draft))]
     for sequence, leaf in enumerate(leaves):
         node = leaf
         while node != ROOT:
-            owners[node + 1].append(sequence)
+            sequences[node + 1].append(sequence)
             node = draft.parents[node]
-        owners[0].append(sequence)
-    return [tuple(owner) for owner in owners]
+        sequences[0].append(sequence)
+    return [tuple(owners) for owners in sequences]

@@ -1,7 +1,7 @@
-"""llama.cpp, as far as redraft uses it: load a model, tokenise, hold a context.
+"""llama.cpp, as far as redraft uses it: load and quantise models, tokenise, hold a context.
 
-Owns the facts about the C API: which calls return NULL, what must be freed, how errors are
-reported (through the log). Knows nothing of prompts, drafts or requests.
+Owns the facts about the C API (llama.h): which calls return NULL, what must be freed, how errors
+are reported (through the log). Knows nothing of prompts, drafts or requests.
 """
 
 import ctypes
@@ -19,20 +19,20 @@ import psutil
 
 from redraft.errors import EngineError, ModelError
 
-# Two spinning OpenMP threads beside another job run many times slower; the library reads this
-# once, when it loads.
+# Threads that spin while they wait slow each other down many times over when another job needs the
+# cores. The library reads this once, when it loads, so it has to be set above the import.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 import llama_cpp as llama
 
 __all__ = [
-    "KINDS",
+    "QUANTIZATION_TYPES",
     "Context",
     "LlamaModel",
     "backend",
     "default_threads",
     "flash_attention_is_faster",
-    "requantise",
+    "requantize",
     "versions",
 ]
 
@@ -40,6 +40,7 @@ log = logging.getLogger("redraft.engine")
 
 LOG_LEVEL_ERROR = 4  # ggml_log_level, which the binding does not name
 
+# A call that fails returns NULL or a bare number. The reason is in the log lines just before.
 _recent_errors: deque[str] = deque(maxlen=4)
 
 
@@ -51,34 +52,41 @@ def _on_log(level: int, text: bytes, _: ctypes.c_void_p) -> None:
     log.debug("%s", line)
 
 
+# The library keeps a pointer to the callback: as a module's function it is never collected.
 llama.llama_log_set(_on_log, ctypes.c_void_p(0))
 
 
 def backend() -> str:
-    """Where layers run in this build: "metal", "cuda", "vulkan", another GPU, or "cpu"."""
+    """Return where layers run in this build.
+
+    That is "metal", "cuda", "vulkan", "rocm", "sycl", "gpu" for another GPU, or "cpu".
+    """
     if not llama.llama_supports_gpu_offload():
         return "cpu"
     info = llama.llama_print_system_info().decode().lower()
-    found = [name for name in ("metal", "mtl", "cuda", "vulkan", "rocm", "sycl") if name in info]
-    return "metal" if "mtl" in found else found[0] if found else "gpu"
+    if "mtl" in info:  # newer builds call Metal so, as in "MTL : EMBED_LIBRARY = 1"
+        return "metal"
+    names = ("metal", "cuda", "vulkan", "rocm", "sycl")
+    return next((name for name in names if name in info), "gpu")
 
 
 def versions() -> dict[str, str]:
-    """The binding's version and what the native library says it was built with."""
+    """Return the binding's version and what the native library says it was built with."""
     info = llama.llama_print_system_info().decode().strip()
     return {"llama-cpp-python": llama.__version__, "llama.cpp": info}
 
 
-def _reasons() -> str:
-    reasons = "; ".join(_recent_errors)
+def _pop_errors() -> str:
+    """Return what llama.cpp logged of a failed call, in parentheses, and forget it."""
+    errors = "; ".join(_recent_errors)
     _recent_errors.clear()
-    return f" ({reasons})" if reasons else ""
+    return f" ({errors})" if errors else ""
 
 
 class LlamaModel:
-    """A loaded GGUF: weights and vocabulary. Free it with `close`.
+    """A loaded GGUF file: weights and vocabulary. Free it with `close`.
 
-    Raises ModelError where llama.cpp cannot load the file.
+    Raises ModelError if llama.cpp cannot load the file.
     """
 
     def __init__(self, path: Path) -> None:
@@ -89,8 +97,8 @@ class LlamaModel:
         handle = llama.llama_model_load_from_file(os.fsencode(path), params)
         if not handle:
             raise ModelError(
-                f"cannot load {path}{_reasons()}: the file is damaged or this llama.cpp is too old "
-                "for it; check it with `redraft models verify` or fetch it again"
+                f"cannot load {path}{_pop_errors()}: the file is damaged or this llama.cpp is too "
+                "old for it; check it with `redraft models verify` or fetch it again"
             )
         self.path = path
         self.handle = handle
@@ -101,7 +109,7 @@ class LlamaModel:
 
     @property
     def can_roll_back(self) -> bool:
-        """Whether tokens can be taken out of the memory: not where it is a running state."""
+        """Tell whether tokens can be removed from the memory: not from a recurrent state."""
         recurrent = llama.llama_model_is_recurrent(self.handle)
         return not (recurrent or llama.llama_model_is_hybrid(self.handle))
 
@@ -111,7 +119,11 @@ class LlamaModel:
         return template.decode("utf-8", "replace") if template else None
 
     def tokenize(self, text: str, *, control: bool = False) -> list[int]:
-        """The ids of `text` on its own; special tokens are recognised only where `control`."""
+        """Return the ids of `text` without BOS.
+
+        Special tokens such as `<|im_end|>` are recognised only if `control`. Raises EngineError for
+        text that is no Unicode.
+        """
         try:
             data = text.encode("utf-8")
         except UnicodeEncodeError as error:
@@ -119,31 +131,31 @@ class LlamaModel:
                 "the text holds half of a surrogate pair, which no model can read: "
                 f"remove the character {text[error.start]!r} and try again"
             ) from error
-        room = len(data) + 8
-        ids = (llama.llama_token * room)()
-        n = llama.llama_tokenize(self.vocab, data, len(data), ids, room, False, control)  # noqa: FBT003
+        capacity = len(data) + 8  # a token has a byte at least, and a vocabulary may add a space
+        ids = (llama.llama_token * capacity)()
+        n = llama.llama_tokenize(self.vocab, data, len(data), ids, capacity, False, control)  # noqa: FBT003
         if n < 0:
             raise EngineError(f"llama.cpp could not tokenise {len(data)} bytes of text")
         return list(ids[:n])
 
     def piece(self, token: int) -> bytes:
-        """The bytes a token stands for; a control token's own name."""
-        if token not in self._pieces:
-            self._pieces[token] = self._piece(token)
-        return self._pieces[token]
+        """Return the bytes a token stands for, or a control token's own name.
 
-    def _piece(self, token: int) -> bytes:
-        room = 64
-        while True:
-            buffer = ctypes.create_string_buffer(room)
-            n = llama.llama_token_to_piece(self.vocab, token, buffer, room, 0, True)  # noqa: FBT003
+        They may be part of a character only.
+        """
+        capacity = 64
+        while token not in self._pieces:
+            buffer = ctypes.create_string_buffer(capacity)
+            n = llama.llama_token_to_piece(self.vocab, token, buffer, capacity, 0, True)  # noqa: FBT003
             if n >= 0:
-                return buffer.raw[:n]
-            room = -n
+                self._pieces[token] = buffer.raw[:n]
+            else:
+                capacity = -n  # the buffer was too small: the result is minus the size it needs
+        return self._pieces[token]
 
     @property
     def bos(self) -> list[int]:
-        """What every text starts with: one id, or none."""
+        """The ids that every text starts with: one or none."""
         if not llama.llama_vocab_get_add_bos(self.vocab):
             return []
         return [llama.llama_vocab_bos(self.vocab)]
@@ -167,9 +179,9 @@ class LlamaModel:
 class Context:
     """A KV cache and the buffers of a pass. Not thread safe. Raises EngineError.
 
-    `n_batch` rows at most go into one pass. Sequence 0 is the text; the others are lent to the
-    branches of a token tree and are empty between passes. With `flash_attention` a row gets the
-    same bits wherever its cells lie; on a CPU the other kind is faster.
+    `n_ctx` is the number of cells, `n_batch` the most rows of a pass, `n_seq` the number of
+    sequences: sets of cells that do not attend to each other's. With `flash_attention` a row gets
+    the same bits wherever its cells lie; on a CPU the other kind is faster.
     """
 
     def __init__(
@@ -187,6 +199,7 @@ class Context:
         params.n_ctx = n_ctx
         params.n_batch = params.n_ubatch = n_batch
         params.n_seq_max = n_seq
+        # One pool of cells for all sequences: each may use all of it, and they can share cells.
         params.kv_unified = True
         params.n_threads = params.n_threads_batch = n_threads
         params.flash_attn_type = (
@@ -199,7 +212,7 @@ class Context:
         handle = llama.llama_init_from_model(model.handle, params)
         if not handle:
             raise EngineError(
-                f"cannot make a context of {n_ctx} tokens{_reasons()}: close other programs, or "
+                f"cannot make a context of {n_ctx} tokens{_pop_errors()}: close other programs, or "
                 "set a smaller n_ctx or a smaller model"
             )
         self.handle = handle
@@ -219,9 +232,10 @@ class Context:
         *,
         n_outputs: int,
     ) -> npt.NDArray[np.float32]:
-        """One pass. Returns (n_outputs, n_vocab) logits of the first rows, valid until the next.
+        """Run one pass and return (n_outputs, n_vocab) logits of its first rows.
 
-        tokens, positions: (k,). sequences: for each row the ids of the sequences it belongs to.
+        tokens, positions: (k,), 1 <= k <= n_batch. sequences: (k,), for each row the sequences it
+        belongs to. The array is a view of llama.cpp's memory: valid until the next pass.
         """
         if not 0 < len(tokens) <= self.n_batch:
             raise EngineError(f"a pass has 1 to {self.n_batch} rows, not {len(tokens)}")
@@ -240,7 +254,7 @@ class Context:
         code = llama.llama_decode(self.handle, batch)
         if code:
             raise EngineError(
-                f"llama.cpp refused a pass of {len(tokens)} rows, code {code}{_reasons()}"
+                f"llama.cpp refused a pass of {len(tokens)} rows, code {code}{_pop_errors()}"
             )
         if not n_outputs:
             return np.empty((0, self.model.n_vocab), np.float32)
@@ -249,7 +263,7 @@ class Context:
         return np.ctypeslib.as_array(address, (n_outputs, self.model.n_vocab))
 
     def remove(self, sequence: int, start: int) -> bool:
-        """Forget a sequence's tokens from position `start` on. False: the model cannot."""
+        """Remove a sequence's tokens from position `start` on; False if the model cannot."""
         return bool(llama.llama_memory_seq_rm(self._memory, sequence, start, -1))
 
     def share(self, source: int, target: int, start: int, stop: int) -> None:
@@ -257,14 +271,14 @@ class Context:
         llama.llama_memory_seq_cp(self._memory, source, target, start, stop)
 
     def save(self, sequence: int) -> bytes:
-        """A sequence's KV cells as bytes that `load` understands, on this build and model."""
+        """Return a sequence's KV cells as bytes, which `load` reads on this build and model."""
         size = llama.llama_state_seq_get_size(self.handle, sequence)
         data = (ctypes.c_uint8 * size)()
         written = llama.llama_state_seq_get_data(self.handle, data, size, sequence)
         return bytes(memoryview(data)[:written])
 
     def load(self, sequence: int, cells: bytes) -> bool:
-        """Fill an empty sequence from `save`'s bytes. False: llama.cpp did not take them."""
+        """Fill an empty sequence with the bytes of `save`; False if llama.cpp refuses them."""
         data = (ctypes.c_uint8 * len(cells)).from_buffer_copy(cells)
         return bool(llama.llama_state_seq_set_data(self.handle, data, len(cells), sequence))
 
@@ -272,7 +286,7 @@ class Context:
         llama.llama_memory_clear(self._memory, True)  # noqa: FBT003 - the C signature
 
     def n_past(self, sequence: int = 0) -> int:
-        """How many positions of a sequence are in the memory."""
+        """Return the number of positions of a sequence that are in the memory."""
         return int(llama.llama_memory_seq_pos_max(self._memory, sequence)) + 1
 
     def close(self) -> None:
@@ -283,23 +297,26 @@ class Context:
 
 
 def flash_attention_is_faster() -> bool:
-    """Whether fused attention is the faster kind here: not on a CPU.
+    """Tell whether flash attention is the faster kind on this machine: not on a CPU.
 
-    There the kernel takes one row after the other up to 63 rows. Behind 4,000 tokens of a 1.5B
-    model, passes of 16 and 32 rows take two thirds of its time without it, one row 0.86.
+    There the kernel processes rows one by one in passes of up to 63 rows. Behind 4,000 tokens of a
+    1.5B model, passes of 16 and 32 rows take two thirds of its time without it, one row 0.86.
     """
     return bool(llama.llama_supports_gpu_offload())
 
 
 def default_threads() -> int:
-    """One thread a physical core this process may use; on Apple Silicon the performance cores."""
+    """Return one thread for each physical core that this process may use.
+
+    On Apple Silicon only about half of the cores count: the performance cores.
+    """
     if sys.platform == "darwin":
         return max(1, (psutil.cpu_count(logical=False) or 2) // 2)
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return max(1, min(psutil.cpu_count(logical=False) or 1, allowed or 1))
 
 
-KINDS = {
+QUANTIZATION_TYPES = {
     "Q2_K": llama.LLAMA_FTYPE_MOSTLY_Q2_K,
     "Q3_K_S": llama.LLAMA_FTYPE_MOSTLY_Q3_K_S,
     "Q3_K_M": llama.LLAMA_FTYPE_MOSTLY_Q3_K_M,
@@ -307,17 +324,18 @@ KINDS = {
 }
 
 
-def requantise(source: Path, target: Path, kind: str) -> None:
-    """Write the GGUF `source` in the bits of `kind` to `target`, whole or not at all.
+def requantize(source: Path, target: Path, kind: str) -> None:
+    """Write the GGUF file `source` to `target` in the bits of `kind`, whole or not at all.
 
-    Takes about a minute for each billion weights. Raises ModelError for an unknown kind and where
-    llama.cpp cannot read `source` or write beside `target`, and OSError for a missing folder.
+    The copy has the same vocabulary, so it can draft for the original. Takes about a minute for
+    each billion weights. Raises ModelError for an unknown kind and if llama.cpp cannot read
+    `source` or write beside `target`, and OSError for a missing folder.
     """
-    if kind not in KINDS:
-        raise ModelError(f"no kind {kind!r}: it is one of {', '.join(KINDS)}")
+    if kind not in QUANTIZATION_TYPES:
+        raise ModelError(f"no kind {kind!r}: it is one of {', '.join(QUANTIZATION_TYPES)}")
     params = llama.llama_model_quantize_default_params()
-    params.ftype = KINDS[kind]
-    params.allow_requantize = True
+    params.ftype = QUANTIZATION_TYPES[kind]
+    params.allow_requantize = True  # the source is quantised too, as a rule
     descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     os.close(descriptor)
     partial = Path(name)
@@ -330,7 +348,7 @@ def requantise(source: Path, target: Path, kind: str) -> None:
                 f"llama.cpp could not make a {kind} copy of {source}: check that it is a GGUF file"
                 f" (`redraft models verify`) and that {target.parent} has room for it"
             )
-        partial.chmod(0o644)
+        partial.chmod(0o644)  # mkstemp makes files that only the user may read
         partial.replace(target)
     finally:
         partial.unlink(missing_ok=True)

@@ -1,6 +1,7 @@
-"""One request in token ids: what is prefilled, what is copied from, how it is decoded.
+"""One request in token ids: what is prefilled, how it is decoded, what it has brought so far.
 
-Knows the vocabulary and the options; nothing of contexts, caches or clocks but the deadline.
+Knows the vocabulary, the options, and that a token may end inside a character or inside a stop
+string; nothing of contexts or caches.
 """
 
 import codecs
@@ -12,13 +13,23 @@ from typing import Protocol
 from redraft.engine.drafters import DrafterFactory, DraftingRequest
 from redraft.engine.llama import LlamaModel
 from redraft.errors import EngineError
-from redraft.records import DecodeOptions, Finish, Pass, Piece, Progress, Prompt, RunnerUp, Stats
+from redraft.records import (
+    Completion,
+    DecodeOptions,
+    Finish,
+    Pass,
+    Piece,
+    Progress,
+    Prompt,
+    RunnerUp,
+    Stats,
+)
 from redraft_lookup import Chooser, CostCurve, Decoding, Greedy, Limits, Sampler, Step
 
-__all__ = ["Deadline", "Output", "Report", "Request", "tokenize_pieces"]
+__all__ = ["CostReport", "Deadline", "ReplyText", "Request", "tokenize_pieces"]
 
 # The two best logits of a wide pass may be this close and still change places in a pass of one
-# row: the 99th percentile of what was seen between both on a CPU.
+# row: the 99th percentile of the differences between both on a CPU.
 NEAR_TIE = 0.3
 
 
@@ -40,19 +51,19 @@ class Request:
 
     @classmethod
     def of(
-        cls, file: LlamaModel, prompt: Prompt, options: DecodeOptions, max_tokens: int
+        cls, model: LlamaModel, prompt: Prompt, options: DecodeOptions, max_tokens: int
     ) -> "Request":
-        """Tokenise `prompt`. Raises EngineError where it is empty."""
-        first = file.bos + tokenize_pieces(file, prompt.file)
-        rest = tokenize_pieces(file, prompt.request)
-        tokens = first + rest
+        """Tokenise `prompt`. Raises EngineError if it is empty."""
+        file = model.bos + tokenize_pieces(model, prompt.file)
+        rest = tokenize_pieces(model, prompt.request)
+        tokens = file + rest
         if not tokens:
             raise EngineError("the prompt is empty: there is nothing to go on from")
         return cls(
-            file=first if rest else first[:-1],
+            file=file if rest else file[:-1],
             rest=rest[:-1],
             tokens=tokens,
-            source=file.tokenize(prompt.source),
+            source=model.tokenize(prompt.source),
             options=options,
             max_tokens=max_tokens,
         )
@@ -67,15 +78,15 @@ class Request:
         """Of the prompt and the longest reply."""
         return len(self.tokens) + self.max_tokens
 
-    @property
-    def is_invariant(self) -> bool:
-        return self.options.exactness == "invariant"
-
-    def decoding(
-        self, strategies: DrafterFactory, curve: CostCurve | None, *, is_shared: bool = False
+    def start_decoding(
+        self, drafters: DrafterFactory, curve: CostCurve | None, *, is_shared: bool = False
     ) -> Decoding:
-        """The decoding of the reply, in passes of its own or shared with other texts."""
-        task = DraftingRequest(
+        """Return the decoding of the reply, in passes of its own or shared with other texts.
+
+        `curve` is None for strategies that do not size their drafts. Raises ModelError if the
+        strategy needs a draft model and there is none.
+        """
+        drafting = DraftingRequest(
             tokens=self.tokens,
             source=self.source,
             curve=curve,
@@ -83,38 +94,20 @@ class Request:
             max_tokens=self.max_tokens,
             is_shared=is_shared,
         )
-        # A near-tie is decided in a pass of one row, which texts that share passes do not get.
-        redecodes_near_ties = not self.is_invariant and not is_shared
+        # A near-tie is decoded again in a pass of one row, which texts that share passes never get.
+        # Where all passes round alike there is nothing to decode again.
+        redecodes_near_ties = self.options.exactness != "invariant" and not is_shared
         limits = Limits(
             max_tokens=self.max_tokens,
-            end_ids=strategies.model.end_ids,
-            control_ids=strategies.model.control_ids,
+            end_ids=drafters.model.end_ids,
+            control_ids=drafters.model.control_ids,
             min_margin=NEAR_TIE if redecodes_near_ties else 0.0,
         )
-        drafter = strategies.make(self.options.strategy, task)
-        return Decoding(self.tokens, drafter, limits, _chooser(self.options))
+        drafter = drafters.make(self.options.strategy, drafting)
+        return Decoding(self.tokens, drafter, limits, _make_chooser(self.options))
 
 
-class Deadline:
-    """When a request must end early. Time in seconds of the monotonic clock."""
-
-    def __init__(self, timeout_s: float | None, cancelled: Callable[[], bool]) -> None:
-        self._deadline = None if timeout_s is None else time.monotonic() + timeout_s
-        self._cancelled = cancelled
-
-    def ended(self) -> Finish | None:
-        if self._cancelled():
-            return "cancelled"
-        late = self._deadline is not None and time.monotonic() >= self._deadline
-        return "timeout" if late else None
-
-
-def tokenize_pieces(file: LlamaModel, pieces: tuple[Piece, ...]) -> list[int]:
-    """The ids of a prompt's pieces, each tokenised on its own."""
-    return [t for piece in pieces for t in file.tokenize(piece.text, control=piece.control)]
-
-
-def _chooser(options: DecodeOptions) -> Chooser:
+def _make_chooser(options: DecodeOptions) -> Chooser:
     if options.temperature == 0:
         return Greedy()
     return Sampler(
@@ -126,16 +119,43 @@ def _chooser(options: DecodeOptions) -> Chooser:
     )
 
 
+def tokenize_pieces(model: LlamaModel, pieces: tuple[Piece, ...]) -> list[int]:
+    """Return the ids of a prompt's pieces, each tokenised on its own."""
+    return [
+        token for piece in pieces for token in model.tokenize(piece.text, control=piece.control)
+    ]
+
+
+class Deadline:
+    """When a request must end early: when it is cancelled, or `timeout_s` seconds from now."""
+
+    def __init__(self, timeout_s: float | None, cancelled: Callable[[], bool]) -> None:
+        self._end = None if timeout_s is None else time.monotonic() + timeout_s
+        self._cancelled = cancelled
+
+    def finish_reason(self) -> Finish | None:
+        """Return "cancelled" or "timeout" if the request must end now; None if it may go on."""
+        if self._cancelled():
+            return "cancelled"
+        is_late = self._end is not None and time.monotonic() >= self._end
+        return "timeout" if is_late else None
+
+
 class Pieces(Protocol):
+    """A vocabulary: the bytes of each token."""
+
     def piece(self, token: int) -> bytes: ...
 
 
-class Output:
-    """The text so far. `n_tokens` counts the tokens up to the one that completed a stop string."""
+class ReplyText:
+    """The text of a reply so far, up to the first stop string.
+
+    `n_tokens` counts the tokens up to the one that completed a stop string.
+    """
 
     def __init__(self, pieces: Pieces, stop: Sequence[str]) -> None:
         self.n_tokens = 0
-        self.stopped = False
+        self.is_stopped = False
         self._pieces = pieces
         self._stop = tuple(stop)
         self._longest = max(map(len, self._stop), default=0)
@@ -149,55 +169,61 @@ class Output:
     def extend(self, tokens: Sequence[int]) -> None:
         """Add tokens; those after a completed stop string are dropped."""
         for token in tokens:
-            if self.stopped:
+            if self.is_stopped:
                 return
             self.n_tokens += 1
             self._add(self._decoder.decode(self._pieces.piece(token)))
 
     def finish(self) -> None:
-        """No more tokens: a character left half-written becomes U+FFFD."""
-        if not self.stopped:
+        """End the text: an incomplete character becomes U+FFFD."""
+        if not self.is_stopped:
             self._add(self._decoder.decode(b"", final=True))
 
     def _add(self, new: str) -> None:
+        # A stop string may have begun in earlier tokens: "--" and ">" complete "-->".
         start = max(0, len(self._text) - self._longest + 1)
         self._text += new
-        # The string that is complete first: so it does not matter where tokens end.
-        found = [
+        # The one that is complete first, not the one that begins first: so the text does not depend
+        # on where tokens end. With "c" and "bcd", "abcd" ends before "c".
+        matches = [
             (i + len(stop), i) for stop in self._stop if (i := self._text.find(stop, start)) >= 0
         ]
-        if found:
-            _, stop_start = min(found)
+        if matches:
+            _, stop_start = min(matches)
             self._text = self._text[:stop_start]
-            self.stopped = True
+            self.is_stopped = True
 
 
-class Report:
+class CostReport:
     """The costs of one request while it runs. n_prompt, expected: tokens of prompt and reply."""
 
     def __init__(self, *, n_prompt: int, expected: int) -> None:
-        self.passes: list[Pass] = []
+        self._passes: list[Pass] = []
         self._n_prompt = n_prompt
         self._expected = expected
-        self._reused: int | None = None
+        self._n_reused: int | None = None
         self._prefill_s = 0.0
         self._near_tie_redecodes = 0
-        self._last = 0.0
+        self._last_time = 0.0
 
-    def prefilled(self, n_tokens: int, seconds: float) -> None:
-        """The cache holds `n_tokens` of the prompt by now; first called before any pass."""
-        if self._reused is None:
-            self._reused = n_tokens
+    def record_prefill(self, n_tokens: int, seconds: float) -> None:
+        """Note that the cache holds `n_tokens` of the prompt, `seconds` after the start.
+
+        First called before any pass, with what was there already.
+        """
+        if self._n_reused is None:
+            self._n_reused = n_tokens
         self._prefill_s = seconds
 
-    def start(self) -> None:
-        """Decoding begins."""
-        self._last = time.perf_counter()
+    def start_clock(self) -> None:
+        """Time the next pass from now on."""
+        self._last_time = time.perf_counter()
 
-    def decoded(self, step: Step, pieces: Pieces) -> None:
+    def record_pass(self, step: Step, pieces: Pieces) -> None:
+        """Note what a pass committed, and that it took all time since the one before."""
         now = time.perf_counter()
         self._near_tie_redecodes += step.near_tie_redecode
-        self.passes.append(
+        self._passes.append(
             Pass(
                 tokens=step.tokens,
                 pieces=tuple(pieces.piece(token) for token in step.tokens),
@@ -207,26 +233,31 @@ class Report:
                     for token, behind in step.runners_up
                 ),
                 drafted=step.drafted,
-                seconds=now - self._last,
+                seconds=now - self._last_time,
             )
         )
-        self._last = now
+        self._last_time = now
 
-    def progress(self, output: Output) -> Progress:
-        done = output.n_tokens
-        return Progress(
-            phase="decode", done=done, expected=max(done, self._expected), text=output.text
-        )
+    def progress(self, reply: ReplyText) -> Progress:
+        """Return how far the reply is, with its text so far."""
+        n_done = reply.n_tokens
+        expected = max(n_done, self._expected)
+        return Progress(phase="decode", done=n_done, expected=expected, text=reply.text)
 
-    def stats(self, n_output: int) -> Stats:
-        return Stats(
+    def complete(
+        self, reply: ReplyText, finish: Finish, *, notes: tuple[str, ...] = ()
+    ) -> Completion:
+        """Return the reply and all that it cost."""
+        stats = Stats(
             prompt_tokens=self._n_prompt,
-            reused_tokens=self._reused or 0,
-            output_tokens=n_output,
-            passes=len(self.passes),
-            drafted=sum(one.drafted for one in self.passes),
-            accepted=sum(origin is not None for one in self.passes for origin in one.origins),
+            reused_tokens=self._n_reused or 0,
+            output_tokens=reply.n_tokens,
+            passes=len(self._passes),
+            drafted=sum(done.drafted for done in self._passes),
+            accepted=sum(origin is not None for done in self._passes for origin in done.origins),
             near_tie_redecodes=self._near_tie_redecodes,
             prefill_s=self._prefill_s,
-            decode_s=sum(one.seconds for one in self.passes),
+            decode_s=sum(done.seconds for done in self._passes),
         )
+        passes = tuple(self._passes)
+        return Completion(text=reply.text, finish=finish, stats=stats, notes=notes, passes=passes)

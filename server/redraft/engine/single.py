@@ -1,58 +1,66 @@
 """One request with a context of its own: prefill, then decode pass by pass.
 
-Cancellation and deadline are checked between passes; whatever ends a request, the text in the cache
-stays true.
+Cancellation and deadline are checked between passes. Whatever ends a request, the cache still holds
+what it says it holds. Knows nothing of how drafts are made or what passes cost.
 """
 
 import time
 from collections.abc import Callable
 
 from redraft.engine.kv_cache import KVCache
-from redraft.engine.request import Deadline, Output, Report, Request
+from redraft.engine.request import CostReport, Deadline, ReplyText, Request
 from redraft.errors import EngineError
 from redraft.records import Finish, Progress
 from redraft_lookup import BadLogitsError, Decoding, decode
 
-__all__ = ["decode_single", "prefill"]
+__all__ = ["decode_single", "prefill_prompt"]
 
 OnProgress = Callable[[Progress], None]
 
 
-def prefill(
-    text: KVCache, request: Request, watch: Deadline, report: Report, on_progress: OnProgress
+def prefill_prompt(
+    cache: KVCache,
+    request: Request,
+    deadline: Deadline,
+    report: CostReport,
+    on_progress: OnProgress,
 ) -> Finish | None:
-    """Bring the prompt into the cache; what ended the request early, if anything did."""
-    total = len(request.tokens) - 1
+    """Bring the prompt into the cache; return the reason if the request ended early."""
+    n_prompt = len(request.tokens) - 1
     start = time.perf_counter()
-    for done in text.prefill(request.parts):
-        report.prefilled(done, time.perf_counter() - start)
-        on_progress(Progress(phase="prefill", done=done, expected=total))
-        finish = watch.ended()
+    for n_done in cache.prefill(request.parts):
+        report.record_prefill(n_done, time.perf_counter() - start)
+        on_progress(Progress(phase="prefill", done=n_done, expected=n_prompt))
+        finish = deadline.finish_reason()
         if finish:
             return finish
     return None
 
 
 def decode_single(
-    text: KVCache,
+    cache: KVCache,
     decoding: Decoding,
-    output: Output,
-    watch: Deadline,
-    report: Report,
+    reply: ReplyText,
+    deadline: Deadline,
+    report: CostReport,
     on_progress: OnProgress,
 ) -> Finish:
-    """Write the reply. Raises EngineError when the model's logits are no numbers."""
+    """Write the reply into `reply`; return why it ended.
+
+    Raises EngineError if the model's logits are not numbers.
+    """
     finish: Finish | None = None
-    report.start()
+    report.start_clock()
     try:
-        for step in decode(text, decoding):
-            output.extend(step.tokens)
-            report.decoded(step, text.context.model)
-            on_progress(report.progress(output))
-            finish = "stop" if output.stopped else step.finish or watch.ended()
+        for step in decode(cache, decoding):
+            reply.extend(step.tokens)
+            report.record_pass(step, cache.context.model)
+            on_progress(report.progress(reply))
+            # A stop string wins over the reasons that came with the same pass.
+            finish = "stop" if reply.is_stopped else step.finish or deadline.finish_reason()
             if finish:
                 break
     except BadLogitsError as error:
         raise EngineError(f"the model gave no usable answer: {error}") from error
-    output.finish()
+    reply.finish()
     return finish or "stop"

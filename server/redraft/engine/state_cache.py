@@ -1,6 +1,8 @@
-"""The KV cells of files that are not in the cache right now, kept in memory.
+"""The KV cells of files that are not in the context right now, in memory and on disk.
 
-Knows bytes and token ids; which files matter and when they are swapped is the caller's business.
+Knows bytes, token ids and files; which text is stored, and when, is the caller's business. The
+folder on disk is a cache: whatever is wrong with it costs time, never an error and never half a
+file.
 """
 
 import contextlib
@@ -16,10 +18,10 @@ from pathlib import Path
 from redraft import __version__
 from redraft.engine.llama import versions
 
-__all__ = ["DiskCache", "SavedState", "StateCache", "reusable"]
+__all__ = ["DiskCache", "SavedState", "StateCache", "count_reusable"]
 
 DISK_BUDGET = 4 * 2**30  # bytes, of all models together
-MIN_TOKENS = 2048  # a shorter file is prefilled soon, and there are many of them
+MIN_TOKENS = 2048  # shorter files are prefilled soon, and there are many of them
 SUFFIX = ".cells"
 DIGEST_SIZE = hashlib.sha256().digest_size
 
@@ -31,6 +33,25 @@ class SavedState:
     tokens: tuple[int, ...]
     ends: tuple[int, ...]
     cells: bytes
+
+
+def count_reusable(
+    wanted: Sequence[int], ends: Sequence[int], cached: Sequence[int], cached_ends: Sequence[int]
+) -> int:
+    """Return how many tokens of `cached` a cold prefill of `wanted` would have made bit by bit.
+
+    That is up to the last pass end before the texts differ, if all pass ends before it agree.
+    """
+    # Passes of 4, wanted [a b c d | e f X], cached [a b c d | e f g h]: 4 of the 6 equal tokens.
+    # The cells of e and f come from a pass of 4 rows; in one of 3 they may be rounded differently.
+    limit = min(len(wanted), len(cached))
+    n_common = next((i for i in range(limit) if wanted[i] != cached[i]), limit)
+    n_reusable = 0
+    for end, cached_end in zip(ends, cached_ends, strict=False):
+        if end != cached_end or end > n_common:
+            break
+        n_reusable = end
+    return n_reusable
 
 
 class StateCache:
@@ -49,7 +70,7 @@ class StateCache:
         self._states.clear()
 
     def put(self, state: SavedState) -> None:
-        """Keep a state; one that is larger than the whole budget is not kept."""
+        """Keep a state, unless it is larger than the whole budget."""
         if len(state.cells) > self._budget:
             return
         self._states[state.tokens] = state
@@ -57,33 +78,19 @@ class StateCache:
         while self.size > self._budget:
             self._states.popitem(last=False)
 
-    def take_best(
+    def pop_best(
         self, wanted: Sequence[int], ends: Sequence[int], *, above: int
     ) -> SavedState | None:
-        """Take out the state of which `wanted` can reuse most; None where `above` is as much."""
-        scored = [
-            (reusable(wanted, ends, state.tokens, state.ends), key)
+        """Remove and return the state of which `wanted` can reuse most tokens.
+
+        None if that is no more than `above`.
+        """
+        scores = [
+            (count_reusable(wanted, ends, state.tokens, state.ends), key)
             for key, state in self._states.items()
         ]
-        length, key = max(scored, default=(0, ()))
-        return self._states.pop(key) if length > above else None
-
-
-def reusable(
-    wanted: Sequence[int], ends: Sequence[int], have: Sequence[int], have_ends: Sequence[int]
-) -> int:
-    """How many tokens of `have` a cold prefill of `wanted` would have made the very same way.
-
-    That is the last pass border before the texts part, as long as all borders before it agree.
-    """
-    limit = min(len(wanted), len(have))
-    common = next((i for i in range(limit) if wanted[i] != have[i]), limit)
-    kept = 0
-    for mine, theirs in zip(have_ends, ends, strict=False):
-        if mine != theirs or mine > common:
-            break
-        kept = mine
-    return kept
+        n_reusable, key = max(scores, default=(0, ()))
+        return self._states.pop(key) if n_reusable > above else None
 
 
 class DiskCache:
@@ -113,7 +120,7 @@ class DiskCache:
     def get(
         self, tokens: Sequence[int], ends: Sequence[int], row_counts: Sequence[int]
     ) -> bytes | None:
-        """The cells of exactly `tokens`, made by passes that ended at `ends`, padded alike.
+        """Return the cells of exactly `tokens`, from passes that ended at `ends`, padded alike.
 
         A damaged file is removed.
         """
@@ -126,7 +133,7 @@ class DiskCache:
         is_whole = hashlib.sha256(cells).digest() == digest
         with contextlib.suppress(OSError):
             if is_whole:
-                os.utime(path)
+                os.utime(path)  # the time of the last use: access times are off on most systems
             else:
                 path.unlink()
         return cells if is_whole else None
@@ -134,7 +141,7 @@ class DiskCache:
     def put(
         self, tokens: Sequence[int], ends: Sequence[int], row_counts: Sequence[int], cells: bytes
     ) -> None:
-        """Keep what `get` gives; not where it is too small, or larger than the whole budget."""
+        """Keep what `get` returns, unless it has too few tokens or exceeds the whole budget."""
         size = DIGEST_SIZE + len(cells)
         if len(tokens) < self._min_tokens or size > self._budget:
             return
@@ -144,39 +151,38 @@ class DiskCache:
                 os.utime(path)
                 return
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._make_room(size)
-            _write(path, cells)
+            self._evict(size)
+            self._write(path, cells)
 
     def _path(self, tokens: Sequence[int], ends: Sequence[int], row_counts: Sequence[int]) -> Path:
         key = json.dumps([self._made_by, tokens, ends, row_counts])
         return self._folder / (hashlib.sha256(key.encode()).hexdigest() + SUFFIX)
 
-    def _make_room(self, n_bytes: int) -> None:
-        """Remove what was used longest ago until `n_bytes` more are within the budget.
+    def _evict(self, n_bytes: int) -> None:
+        """Remove the least recently used files until `n_bytes` more are within the budget.
 
         What a killed process left unfinished has the same suffix, and goes when its turn comes.
         """
-        found: list[tuple[int, int, Path]] = []
+        files: list[tuple[int, int, Path]] = []
         for path in self._folder.glob(f"*{SUFFIX}"):
-            with contextlib.suppress(FileNotFoundError):  # another process makes room too
+            with contextlib.suppress(FileNotFoundError):  # another process may evict too
                 stat = path.stat()
-                found.append((stat.st_mtime_ns, stat.st_size, path))
-        total = n_bytes + sum(size for _, size, _ in found)
-        for _, size, path in sorted(found):
+                files.append((stat.st_mtime_ns, stat.st_size, path))
+        total = n_bytes + sum(size for _, size, _ in files)
+        for _, size, path in sorted(files):
             if total <= self._budget:
                 return
             path.unlink(missing_ok=True)
             total -= size
 
-
-def _write(path: Path, cells: bytes) -> None:
-    """Make the file whole or not at all. Raises OSError."""
-    descriptor, name = tempfile.mkstemp(dir=path.parent, suffix=SUFFIX)
-    scratch = Path(name)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(hashlib.sha256(cells).digest())
-            file.write(cells)
-        scratch.replace(path)
-    finally:
-        scratch.unlink(missing_ok=True)
+    def _write(self, path: Path, cells: bytes) -> None:
+        """Write the file whole or not at all. Raises OSError."""
+        descriptor, name = tempfile.mkstemp(dir=self._folder, suffix=SUFFIX)
+        scratch = Path(name)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(hashlib.sha256(cells).digest())
+                file.write(cells)
+            scratch.replace(path)
+        finally:
+            scratch.unlink(missing_ok=True)

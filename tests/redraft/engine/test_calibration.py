@@ -125,16 +125,16 @@ class TestCostBook:
 
     def test_what_was_broken_off_serves_this_process_only(self, tmp_path: Path, tiny_path: Path):
         one = book(tmp_path, tiny_path)
-        one.note(
+        one.put_partial(
             Measurement(depth=500, flash_attention=False, rows=(1,), seconds=(1.0,), classes=(0,))
         )
-        assert one.begun(10, flash_attention=False) is None, "one time makes no curve"
-        one.note(measured(500))
-        assert (one.get(10, flash_attention=False), one.begun(10, flash_attention=False)) == (
+        assert one.get_partial(10, flash_attention=False) is None, "one time makes no curve"
+        one.put_partial(measured(500))
+        assert (one.get(10, flash_attention=False), one.get_partial(10, flash_attention=False)) == (
             None,
             measured(500),
         )
-        assert book(tmp_path, tiny_path).begun(10, flash_attention=False) is None
+        assert book(tmp_path, tiny_path).get_partial(10, flash_attention=False) is None
 
     def test_each_kind_of_attention_has_costs_of_its_own(self, tmp_path: Path, tiny_path: Path):
         one = book(tmp_path, tiny_path)
@@ -144,7 +144,7 @@ class TestCostBook:
         one.put(measured())
         assert (
             one.get(10, flash_attention=True)
-            == one.first(10, flash_attention=True)
+            == one.get_deeper(10, flash_attention=True)
             == flash_attention
         )
         assert book(tmp_path, tiny_path).get(10, flash_attention=False) == measured()

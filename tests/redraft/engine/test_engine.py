@@ -136,8 +136,8 @@ class TestReuse:
 
     def test_files_of_the_past_stay_within_the_budget(self, tiny: Engine):
         decode(tiny, prompt(LONG))
-        n_bytes = len(tiny._pool.text.context.save(0))
-        store = tiny._pool.text._store = StateCache(2 * n_bytes)
+        n_bytes = len(tiny._pool.cache.context.save(0))
+        store = tiny._pool.cache._state_cache = StateCache(2 * n_bytes)
         for i in range(5):
             decode(tiny, prompt(f"{i} {LONG}"))
             assert store.size <= 2 * n_bytes
@@ -147,9 +147,9 @@ class TestReuse:
     def test_a_context_that_grows_keeps_the_file(self, open_engine, tiny_path: Path):
         tiny, cold = open_engine(tiny_path), open_engine(tiny_path)
         decode(tiny, prompt(LONG))
-        small = tiny._pool.text.context.n_ctx
+        small = tiny._pool.cache.context.n_ctx
         done = decode(tiny, prompt(LONG), max_tokens=small)
-        assert tiny._pool.text.context.n_ctx > small
+        assert tiny._pool.cache.context.n_ctx > small
         assert done.stats.reused_tokens == tiny.count_tokens(LONG)
         assert done.text == decode(cold, prompt(LONG), max_tokens=small).text
 
@@ -198,7 +198,7 @@ class TestEndings:
 
     def test_warming_up_is_cancelled_between_passes(self, tiny: Engine):
         tiny.prefill(self.ASKED.file, cancelled=lambda: True)
-        assert tiny._pool.text.tokens == []
+        assert tiny._pool.cache.tokens == []
         answers = iter([False, False, True])
         tiny.prefill(self.ASKED.file, cancelled=lambda: next(answers))
         assert decode(tiny, self.ASKED).stats.reused_tokens == 256
@@ -272,10 +272,10 @@ class TestEndings:
     ):
         options = {"strategy": "lookahead", "exactness": "invariant"}
         expected = decode(tiny, self.ASKED, **options)
-        run = tiny._pool.text.context.run
+        run = tiny._pool.cache.context.run
         with monkeypatch.context() as patch:
             patch.setattr(
-                tiny._pool.text.context,
+                tiny._pool.cache.context,
                 "run",
                 lambda *args, **kw: np.full_like(run(*args, **kw), np.nan),
             )
@@ -408,7 +408,7 @@ class TestCalibration:
     @pytest.mark.parametrize("n_passes", [1, 4])
     def test_it_can_be_cancelled(self, n_passes: int, exactness, tiny: Engine, passes):
         tiny._row_counts(exactness)
-        tiny._calibrations._known.clear()
+        tiny._calibrations._measurements.clear()
         passes.clear()
         done = decode(
             tiny, self.ASKED, exactness=exactness, cancelled=lambda: len(passes) >= n_passes
@@ -475,9 +475,9 @@ class TestRunningState:
     def test_nothing_is_ever_taken_back(self, open_engine, recurrent_path: Path, monkeypatch):
         engine = open_engine(recurrent_path)
         expected = decode(engine, self.ASKED)
-        remove, refused = engine._pool.text.context.remove, []
+        remove, refused = engine._pool.cache.context.remove, []
         monkeypatch.setattr(
-            engine._pool.text.context,
+            engine._pool.cache.context,
             "remove",
             lambda *args: remove(*args) or refused.append(args) or False,
         )

@@ -48,7 +48,7 @@ def test_prefill_passes_cover_all_and_do_not_depend_on_later_parts(seed: int):
 
 
 def filled(context: Context, *parts: Sequence[int], row_counts=(), budget=0) -> KVCache:
-    text = KVCache(context, chunk=32, store=StateCache(budget))
+    text = KVCache(context, chunk=32, state_cache=StateCache(budget))
     text.row_counts = row_counts
     prefill(text, *parts)
     return text
@@ -258,7 +258,7 @@ class TestSwap:
     def test_a_larger_context_keeps_the_file(self, make_context: MakeContext):
         text = filled(make_context(), self.A, [1, 2], row_counts=ROW_COUNTS)
         step(text, 3)
-        moved = text.moved_to(make_context(n_ctx=1024))
+        moved = text.move_to(make_context(n_ctx=1024))
         moved.row_counts = ROW_COUNTS
         assert moved.context.n_ctx == 1024
         assert prefill(moved, self.A, [4]) == [100, 101]

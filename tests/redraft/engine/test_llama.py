@@ -11,7 +11,7 @@ import pytest
 from tests.redraft.engine.tiny import CHAT_END
 
 from redraft.engine import Engine, llama
-from redraft.engine.llama import Context, LlamaModel, backend, requantise, versions
+from redraft.engine.llama import Context, LlamaModel, backend, requantize, versions
 from redraft.errors import EngineError, ModelError
 from redraft.records import DecodeOptions, Piece, Prompt
 
@@ -172,5 +172,5 @@ def test_what_cannot_be_made_leaves_nothing_behind(tmp_path: Path, kind: str, sa
     source = tmp_path / "no-model.gguf"
     source.write_bytes(b"GGUF, or so it says")
     with pytest.raises(ModelError, match=said):
-        requantise(source, tmp_path / "draft.gguf", kind)
+        requantize(source, tmp_path / "draft.gguf", kind)
     assert list(tmp_path.iterdir()) == [source]

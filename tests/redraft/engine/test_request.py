@@ -1,10 +1,10 @@
-"""The text of a reply does not depend on where its tokens end."""
+"""The text of a reply, wherever its tokens end, and what it cost."""
 
 import random
 
 import pytest
 
-from redraft.engine.request import Output, Report
+from redraft.engine.request import CostReport, ReplyText
 from redraft_lookup import Step
 
 
@@ -18,11 +18,11 @@ class Pieces:
         return self.pieces[token]
 
 
-def shown(pieces: list[bytes], stop: tuple[str, ...]) -> tuple[str, bool, int]:
-    output = Output(Pieces(*pieces), stop)
-    output.extend(range(len(pieces)))
-    output.finish()
-    return output.text, output.stopped, output.n_tokens
+def read_reply(pieces: list[bytes], stop: tuple[str, ...]) -> tuple[str, bool, int]:
+    reply = ReplyText(Pieces(*pieces), stop)
+    reply.extend(range(len(pieces)))
+    reply.finish()
+    return reply.text, reply.is_stopped, reply.n_tokens
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def shown(pieces: list[bytes], stop: tuple[str, ...]) -> tuple[str, bool, int]:
     ],
 )
 def test_text(pieces: list[bytes], stop: tuple[str, ...], expected: tuple[str, bool, int]):
-    assert shown(pieces, stop) == expected
+    assert read_reply(pieces, stop) == expected
 
 
 @pytest.mark.parametrize("seed", range(100))
@@ -67,52 +67,54 @@ def test_text_and_stop_do_not_depend_on_the_cut(seed: int):
     stop = tuple("".join(chance.choices("ab`é\n", k=chance.randrange(1, 4))) for _ in range(2))
     cuts = sorted(chance.choices(range(len(data) + 1), k=8))
     pieces = [data[i:j] for i, j in zip([0, *cuts], [*cuts, len(data)], strict=True)]
-    text, stopped, _ = shown(pieces, stop)
-    assert (text, stopped) == shown([bytes((byte,)) for byte in data], stop)[:2]
+    text, stopped, _ = read_reply(pieces, stop)
+    assert (text, stopped) == read_reply([bytes((byte,)) for byte in data], stop)[:2]
     assert data.decode().startswith(text)
-    assert stopped == any(one in data.decode() for one in stop)
-    assert not any(one in text for one in stop)
+    assert stopped == any(string in data.decode() for string in stop)
+    assert not any(string in text for string in stop)
 
 
 def test_tokens_in_several_calls_are_as_in_one():
-    output = Output(Pieces(b"a", b"b", b"c", b"d"), ("cd",))
+    reply = ReplyText(Pieces(b"a", b"b", b"c", b"d"), ("cd",))
     for token in range(4):
-        output.extend([token])
-    assert (output.text, output.stopped, output.n_tokens) == ("ab", True, 4)
+        reply.extend([token])
+    assert (reply.text, reply.is_stopped, reply.n_tokens) == ("ab", True, 4)
 
 
 def test_a_report_adds_up():
-    report = Report(n_prompt=9, expected=2)
-    report.prefilled(4, 0.0)
-    report.prefilled(8, 0.5)
-    report.start()
-    pieces = Pieces(b"a", b"b")
-    others, origins = ((1, 0.5), (0, 2.0)), ("copied", None)
-    step = Step(
+    report, pieces = CostReport(n_prompt=9, expected=2), Pieces(b"a", b"b")
+    report.record_prefill(4, 0.0)
+    report.record_prefill(8, 0.5)
+    report.start_clock()
+    two = Step(
         tokens=(0, 1),
-        runners_up=others,
-        origins=origins,
+        runners_up=((1, 0.5), (0, 2.0)),
+        origins=("copied", None),
         drafted=3,
         accepted=1,
         near_tie_redecode=True,
     )
-    report.decoded(step, pieces)
-    step = Step(tokens=(0,), runners_up=((1, 4.0),), origins=(None,), drafted=0, accepted=0)
-    report.decoded(step, pieces)
-    stats = report.stats(3)
+    report.record_pass(two, pieces)
+    one = Step(tokens=(0,), runners_up=((1, 4.0),), origins=(None,), drafted=0, accepted=0)
+    report.record_pass(one, pieces)
+    reply = ReplyText(pieces, ())
+    reply.extend([0, 1, 0])
+    completion = report.complete(reply, "length", notes=("a note",))
+    assert (completion.text, completion.finish, completion.notes) == ("aba", "length", ("a note",))
+    stats = completion.stats
     assert (stats.prompt_tokens, stats.reused_tokens, stats.output_tokens) == (9, 4, 3)
     assert (stats.passes, stats.drafted, stats.accepted, stats.near_tie_redecodes) == (2, 3, 1, 1)
     assert stats.prefill_s == 0.5
-    assert stats.decode_s == sum(one.seconds for one in report.passes)
-    assert [one.pieces for one in report.passes] == [(b"a", b"b"), (b"a",)]
-    others = [[(one.piece, one.behind) for one in done.runners_up] for done in report.passes]
-    assert others == [[(b"b", 0.5), (b"a", 2.0)], [(b"b", 4.0)]]
+    assert stats.decode_s == sum(done.seconds for done in completion.passes)
+    assert [done.pieces for done in completion.passes] == [(b"a", b"b"), (b"a",)]
+    runners_up = [[(r.piece, r.behind) for r in done.runners_up] for done in completion.passes]
+    assert runners_up == [[(b"b", 0.5), (b"a", 2.0)], [(b"b", 4.0)]]
 
 
 def test_progress_never_expects_less_than_is_done():
-    report, output = Report(n_prompt=1, expected=2), Output(Pieces(b"a"), ())
-    output.extend([0])
-    assert (report.progress(output).done, report.progress(output).expected) == (1, 2)
-    output.extend([0, 0])
-    assert (report.progress(output).done, report.progress(output).expected) == (3, 3)
-    assert report.progress(output).text == "aaa"
+    report, reply = CostReport(n_prompt=1, expected=2), ReplyText(Pieces(b"a"), ())
+    reply.extend([0])
+    assert (report.progress(reply).done, report.progress(reply).expected) == (1, 2)
+    reply.extend([0, 0])
+    assert (report.progress(reply).done, report.progress(reply).expected) == (3, 3)
+    assert report.progress(reply).text == "aaa"

@@ -15,7 +15,7 @@ import pytest
 from tests.redraft.engine.prompts import decode, prompt
 
 from redraft.engine import Engine
-from redraft.engine.state_cache import MIN_TOKENS, DiskCache, SavedState, StateCache, reusable
+from redraft.engine.state_cache import MIN_TOKENS, DiskCache, SavedState, StateCache, count_reusable
 
 
 def state(*tokens: int, n_bytes: int = 10, chunk: int = 2) -> SavedState:
@@ -42,14 +42,14 @@ def state(*tokens: int, n_bytes: int = 10, chunk: int = 2) -> SavedState:
     ],
 )
 def test_reusable(wanted, ends, have, have_ends, expected: int):
-    assert reusable(wanted, ends, have, have_ends) == expected
+    assert count_reusable(wanted, ends, have, have_ends) == expected
 
 
 def test_the_best_state_is_taken_out():
     store = StateCache(100)
     store.put(state(1, 2, 3, 4))
     store.put(state(1, 2, 9, 9))
-    best = store.take_best([1, 2, 3, 4, 5], [2, 4, 5], above=0)
+    best = store.pop_best([1, 2, 3, 4, 5], [2, 4, 5], above=0)
     assert best
     assert best.tokens == (1, 2, 3, 4)
     assert store.size == 10
@@ -65,7 +65,7 @@ def test_the_best_state_is_taken_out():
 def test_a_state_that_brings_nothing_stays(wanted: list[int], above: int):
     store = StateCache(100)
     store.put(state(1, 2, 3, 4))
-    assert store.take_best(wanted, [2, 4], above=above) is None
+    assert store.pop_best(wanted, [2, 4], above=above) is None
     assert store.size == 10
 
 
@@ -74,7 +74,7 @@ def test_the_least_recently_put_goes_first():
     for first in (1, 2, 3, 1, 4):
         store.put(state(first, first))
     assert store.size == 30
-    kept = [n for n in (1, 2, 3, 4) if store.take_best([n, n], [2], above=0)]
+    kept = [n for n in (1, 2, 3, 4) if store.pop_best([n, n], [2], above=0)]
     assert kept == [1, 3, 4]
 
 
@@ -83,7 +83,7 @@ def test_a_state_beyond_the_budget_does_not_push_out_others():
     store.put(state(1, 1))
     store.put(state(2, 2, n_bytes=31))
     assert store.size == 10
-    assert store.take_best([1, 1], [2], above=0)
+    assert store.pop_best([1, 1], [2], above=0)
 
 
 TOKENS, ENDS, ROW_COUNTS = tuple(range(100)), (64, 100), (8, 32)
@@ -274,7 +274,7 @@ class TestEngine:
     def test_a_file_put_aside_is_on_disk_too(self, opened, tiny: Engine):
         engine = opened()
         decode(engine, prompt(LARGE, "First: "))
-        engine._pool.text._store = StateCache(0)
+        engine._pool.cache._state_cache = StateCache(0)
         decode(engine, prompt(OTHER))
         self.expect_right(engine, tiny, n_reused=tiny.count_tokens(LARGE))
 
@@ -287,7 +287,7 @@ class TestEngine:
     def test_a_file_read_in_part_is_not_kept(self, opened, folder: Path):
         engine, passes = opened(), itertools.count()
         engine.prefill(self.ASKED.file, cancelled=lambda: next(passes) == 17)
-        assert MIN_TOKENS < len(engine._pool.text.tokens) < engine.count_tokens(LARGE)
+        assert MIN_TOKENS < len(engine._pool.cache.tokens) < engine.count_tokens(LARGE)
         engine.close()
         assert not folder.exists()
 
