@@ -19,7 +19,7 @@ __all__ = ["TargetSpec", "parse", "span"]
 _RANGE: Final = re.compile(r":(\d+)(?::(\d+))?(?:-(\d+)(?::(\d+))?)?")
 _PART: Final = re.compile(r"::.*|:\d[\d:-]*(?:::.*)?", re.DOTALL)
 _NAME_AND_RANGE: Final = re.compile(r"::.+:\d[\d:-]*|:\d[\d:-]*::.+", re.DOTALL)
-_FORMS: Final = "::NAME, :LINE, :FIRST-LAST or :LINE:COLUMN-LINE:COLUMN"
+_FORMS: Final = "::NAME, :LINE, :LINE:COLUMN, :FIRST-LAST or :LINE:COLUMN-LINE:COLUMN"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,9 +53,10 @@ def span(place: TargetSpec, text: str, language: str | None) -> Span:
     found = _RANGE.fullmatch(place.part)
     ends = [int(number) if number else None for number in found.groups()] if found else []
     match ends:
-        case [int(line), None, None, None]:
+        case [int(line), column, None, None]:
             _line(LineIndex(text), line)
-            return target_at(text, _known(language, place), line - 1).span
+            at = None if column is None else column - 1
+            return target_at(text, _known(language, place), line - 1, at).span
         case [int(first), None, int(last), None]:
             return _lines(LineIndex(text), first, last)
         case [int(line), int(column), int(end_line), int(end_column)]:

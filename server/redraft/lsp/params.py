@@ -143,17 +143,18 @@ def target_of(asked: EditCommand, index: LineIndex, language: str | None, unit: 
     if asked.scope == "selection" or (asked.scope is None and len(span)):
         return span
     try:
-        return _function(index, language, index.line_at(span.start))
+        return _function(index, language, span.start)
     except InputError:
         if not len(span):
             raise
     return _lines(span, index)
 
 
-def _function(index: LineIndex, language: str | None, line: int) -> Span:
+def _function(index: LineIndex, language: str | None, offset: int) -> Span:
     if language is None:
         raise InputError("redraft cannot find functions in this language: select what to edit")
-    return target_at(index.text, language, line).span
+    line, column = index.position(offset, "utf-32")
+    return target_at(index.text, language, line, column).span
 
 
 def _lines(span: Span, index: LineIndex) -> Span:

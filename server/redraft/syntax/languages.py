@@ -226,7 +226,7 @@ LANGUAGES: Mapping[str, Language] = {
         suffixes=".go",
         line_comment="//",
         block_comment=_SLASHES,
-        wrappers="type_declaration",
+        wrappers="type_declaration var_declaration",
         imports="import_declaration",
         statements="expression_case type_case default_case communication_case method_elem",
         not_statements=(
@@ -253,6 +253,7 @@ LANGUAGES: Mapping[str, Language] = {
         suffixes=".java",
         line_comment="//",
         block_comment=_SLASHES,
+        wrappers="field_declaration local_variable_declaration",
         imports="import_declaration",
         statements=(
             "switch_block_statement_group switch_rule annotation marker_annotation enum_constant"
@@ -304,6 +305,10 @@ LANGUAGES: Mapping[str, Language] = {
         editor_ids="cs",
         line_comment="//",
         block_comment=_SLASHES,
+        wrappers=(
+            "expression_statement global_statement variable_declaration field_declaration "
+            "local_declaration_statement"
+        ),
         imports="using_directive extern_alias_directive",
         import_parents="namespace_declaration declaration_list file_scoped_namespace_declaration",
         statements="attribute_list switch_section switch_expression_arm preproc_if preproc_else",
@@ -339,6 +344,7 @@ LANGUAGES: Mapping[str, Language] = {
         interpreters="php",
         line_comment="//",
         block_comment=_SLASHES,
+        wrappers="expression_statement",
         remarks="#",
         imports="namespace_use_declaration",
         import_patterns={"expression_statement": r"(?:require|include)(?:_once)?\b"},

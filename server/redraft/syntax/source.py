@@ -26,7 +26,7 @@ _LONE_CR = re.compile(rb"\r(?!\n)")
 
 _TYPE_ARGUMENTS = re.compile(r"(?<=\w)(?<!operator)<[^<>]*>")
 
-_QUOTES = b"'\"` "
+_QUOTED = re.compile(r"^(?:\w*)([\"'`])(.*)\1$", re.DOTALL)
 
 _BRACKETS = ((b"{", b"}"), (b"(", b")"))
 
@@ -309,9 +309,21 @@ class _Part:
         return node.child_by_field_name(body_field)
 
     def _name(self, nodes: list[Node]) -> str:
-        nodes = [_innermost(node) for node in nodes]
-        texts = (self._data[node.start_byte : node.end_byte].strip(_QUOTES) for node in nodes)
-        return normal_name(b" ".join(texts).decode("utf-8", "replace"), self.grammar.unnamed)
+        """Return the names joined by spaces: `it`, "adds: x" is `it adds: x`."""
+        unnamed = self.grammar.unnamed
+        names: list[str] = []
+        plain: list[str] = []
+        for node in map(_innermost, nodes):
+            text = self._data[node.start_byte : node.end_byte].decode("utf-8", "replace")
+            if "string" not in node.type:
+                plain.append(text)
+                continue
+            names += [
+                normal_name(" ".join(plain), unnamed),
+                " ".join(_QUOTED.sub(r"\2", text).split()),
+            ]
+            plain = []
+        return " ".join(filter(None, [*names, normal_name(" ".join(plain), unnamed)]))
 
     def _extent(self, node: Node) -> tuple[int, int]:
         """First and last byte of the definition with all that belongs to it."""

@@ -48,10 +48,12 @@ def targets(text: str, language: str) -> tuple[Target, ...]:
     )
 
 
-def target_at(text: str, language: str, line: int) -> Target:
-    """The innermost function or method around `line`, counted from 0; else the innermost class.
+def target_at(text: str, language: str, line: int, column: int | None = None) -> Target:
+    """Return the innermost function or method around `line`; else the innermost class.
 
-    Decorators and doc comments count as inside. Raises InputError where there is neither.
+    Line and column count from 0, the column in code points. It decides between functions that
+    share the line, as in `const a = () => 1; const b = () => 2;`. Decorators and doc comments count
+    as inside. Raises InputError where there is neither.
     """
     index = LineIndex(text)
     around = [
@@ -66,7 +68,27 @@ def target_at(text: str, language: str, line: int) -> Target:
             f"line {line + 1} is in no function or class; give a range of lines instead, "
             f"such as {line + 1}-{line + 5}"
         )
-    return min(functions or around, key=lambda target: len(target.span))
+    candidates = functions or around
+    if column is not None:
+        candidates = _nearest(candidates, index.offset(line, column, "utf-32"))
+    return min(candidates, key=lambda target: len(target.span))
+
+
+def _nearest(candidates: list[Target], offset: int) -> list[Target]:
+    """Return the candidates that hold `offset`, where others lie beside them on the same line.
+
+    All are returned where the others lie one in another, inside of those that hold it: on the line
+    `return function () {` the function that begins there is meant, wherever the cursor stands.
+    """
+    holding = [target for target in candidates if target.span.start <= offset < target.span.stop]
+    holding = holding or [target for target in candidates if offset == target.span.stop]
+    beside = [target.span for target in candidates if target not in holding]
+    if not holding or not beside:
+        return candidates
+    innermost = min((target.span for target in holding), key=len)
+    widest = max(beside, key=len)
+    is_chain = widest in innermost and all(span in widest for span in beside)
+    return candidates if is_chain else holding
 
 
 def target_named(text: str, language: str, name: str) -> Target:
@@ -75,10 +97,15 @@ def target_named(text: str, language: str, name: str) -> Target:
     `::`, `:` and `#` separate parts as well as `.`. Raises InputError where there is none (with
     the closest names) or more than one (with their lines).
     """
-    wanted = normal_name(name, grammar(language).unnamed)
+    unnamed = grammar(language).unnamed
+    wanted = normal_name(name, unnamed)
     known = targets(text, language)
-    exact = [target for target in known if target.name == wanted]
-    matching = exact or [target for target in known if target.name.endswith(f".{wanted}")]
+    # A callback's name holds a string, such as "/users/:id", as it stands.
+    names = [normal_name(target.name, unnamed) for target in known]
+    exact = [target for target, name in zip(known, names, strict=True) if name == wanted]
+    matching = exact or [
+        target for target, name in zip(known, names, strict=True) if name.endswith(f".{wanted}")
+    ]
     if not wanted or not matching:
         raise InputError(_unknown(name, wanted, known))
     if len(matching) > 1:

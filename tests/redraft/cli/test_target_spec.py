@@ -46,6 +46,7 @@ def test_the_longest_name_that_exists_is_the_file(
         pytest.param(":5-5", "# last", id="the last line has no ending"),
         pytest.param(":1-5", TEXT, id="all lines"),
         pytest.param(":4", "def f():\n    return 'μm' + '😀'", id="the function around a line"),
+        pytest.param(":4:9", "def f():\n    return 'μm' + '😀'", id="the function around a caret"),
         pytest.param("::f", "def f():\n    return 'μm' + '😀'", id="a name"),
         pytest.param(":4:12-4:16", "'μm'", id="columns are code points, not bytes"),
         pytest.param(":4:19-4:22", "'😀'", id="nor UTF-16 units"),

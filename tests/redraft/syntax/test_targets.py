@@ -73,6 +73,92 @@ def test_a_line_outside_everything_asks_for_a_range(text, line):
         target_at(text, "python", line)
 
 
+@pytest.mark.parametrize(
+    ("language", "text", "at", "name"),
+    [
+        pytest.param("javascript", "const a=()=>1;|const b=()=>2;\n", 0, "b", id="the second"),
+        pytest.param("javascript", "const a=(|)=>1;const b=()=>2;\n", 0, "a", id="the first"),
+        pytest.param("javascript", "const a=()=>1;const b=()=>2;|\n", 0, "b", id="the line's end"),
+        pytest.param(
+            "javascript", "// 😀😀\nf = () => { a = '😀'; |}; g = () => 1", 1, "f", id="code points"
+        ),
+        pytest.param(
+            "javascript",
+            "function f() {\n  |if (a) b = () => {\n    a;\n  };\n}\n",
+            1,
+            "f.b",
+            id="a function that begins on the line, behind the cursor",
+        ),
+        pytest.param(
+            "javascript",
+            "function f() {\n  a = () => 1; |b = () => 2;\n}\n",
+            1,
+            "f.b",
+            id="two in a third",
+        ),
+        pytest.param("java", "class A { void f() {} |void g() {} }\n", 0, "A.g", id="methods"),
+        pytest.param(
+            "javascript", "const a=()=>{\n}; |const b=()=>{\n};\n", 1, "b", id="ends and begins"
+        ),
+    ],
+)
+def test_the_column_decides_between_functions_of_one_line(language, text, at, name):
+    before, after = text.split("|")
+    column = len(before) - (before.rfind("\n") + 1)
+    assert target_at(before + after, language, at, column).name == name
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "names"),
+    [
+        pytest.param(
+            "javascript",
+            "describe('a queue', () => {\n  beforeEach(() => { a; });\n"
+            '  it("holds: 1.2 \'x\'", async function () { b; });\n  it.each([1])(`n`, (n) => {});\n});\n'
+            "app.get('/users/:id', auth, (req, res) => { c; });\nitems.map((x) => x);\n",
+            ["describe a queue", "describe a queue.beforeEach", "describe a queue.it holds: 1.2 'x'",
+             "describe a queue.it.each n", "app.get /users/:id"],
+            id="tests and routes",
+        ),
+        pytest.param(
+            "ruby",
+            'RSpec.describe Shop::Cart do\n  it "adds" do\n    a\n  end\nend\ntask :build do\nend\n'
+            'File.open("x") { |f| f }\n',
+            ["describe Shop.Cart", "describe Shop.Cart.it adds", "task.build"],
+            id="RSpec and rake",
+        ),
+        pytest.param(
+            "csharp",
+            "class A { int this[int i] { get => 1; } event B C { add { } remove { } }\n"
+            "  public static implicit operator int(A a) => 1; F g = x => { return x; }; }\n",
+            ["A", "A.this", "A.C", "A.operator int", "A.g"],
+            id="indexers, events, operators and lambdas",
+        ),
+        pytest.param(
+            "go",
+            'package a\nfunc TestF(t *T) {\n\tt.Run("one", func(t *T) { g() })\n'
+            "\th := func() {}\n}\n",
+            ["TestF", "TestF.t.Run one", "TestF.h"],
+            id="subtests and closures",
+        ),
+        pytest.param(
+            "php",
+            "<?php\n$f = function () { };\nRoute::get('/a', fn () => 1);\n",
+            ["f", "Route get /a"],
+            id="closures and routes",
+        ),
+    ],
+)  # fmt: skip
+def test_callbacks_and_functions_in_variables_are_targets(language, text, names):
+    assert [target.name for target in targets(text, language)] == names
+
+
+def test_a_callback_is_found_by_its_name_as_written():
+    text = "app.get('/users/:id.json', (req, res) => { a; });\n"
+    for name in ("app.get /users/:id.json", "get /users/:id.json"):
+        assert target_named(text, "javascript", name).span.of(text) == text.strip()
+
+
 def test_a_function_that_ends_in_a_class_wins_over_the_class():
     text = "def f():\n    class A:\n        x = 1\n"
     assert target_at(text, "python", 2).name == "f"

@@ -10,3 +10,16 @@
 (interface_declaration name: (_) @name) @interface
 (enum_declaration name: (_) @name) @enum
 (namespace_declaration name: (_) @name) @module
+(conversion_operator_declaration "operator" @name type: (_) @name body: (block)? @body) @method
+(indexer_declaration "this" @name) @method
+(event_declaration name: (_) @name) @method
+(delegate_declaration name: (_) @name) @type
+(variable_declarator name: (_) @name (lambda_expression body: (block) @body)) @function
+
+; app.MapGet("/", () => { ... })
+(expression_statement
+  (invocation_expression
+    function: (_) @name
+    arguments: (argument_list
+      . (argument (string_literal) @name)
+      (argument (lambda_expression body: (block)? @body)))) @function)

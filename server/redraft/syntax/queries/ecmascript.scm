@@ -60,3 +60,28 @@
               (function_expression body: (_) @body)
             ]))) @function))
   ])
+
+; test("adds", () => { ... }) and app.get("/", (req, res) => { ... }), named by call and string.
+(expression_statement
+  (call_expression
+    function: [
+      (identifier) @name
+      (member_expression) @name
+      (call_expression function: (_) @name)
+    ]
+    arguments: (arguments . [(string) (template_string)] @name
+      [
+        (arrow_function body: (statement_block)? @body)
+        (function_expression body: (_) @body)
+        (generator_function body: (_) @body)
+      ])) @function)
+
+; The same of a call without a string that runs before or after tests.
+(expression_statement
+  (call_expression
+    function: (identifier) @name
+    arguments: (arguments . [
+      (arrow_function body: (statement_block)? @body)
+      (function_expression body: (_) @body)
+    ])) @function
+  (#match? @name "^(before|after|setup|teardown)(All|Each)?$"))

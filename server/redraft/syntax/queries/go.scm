@@ -14,3 +14,16 @@
 (type_spec name: (_) @name type: (interface_type)) @interface
 (type_spec name: (_) @name) @type
 (type_alias name: (_) @name) @type
+
+; t.Run("empty", func(t *testing.T) { ... }), and functions in variables.
+(call_expression
+  function: (_) @name
+  arguments: (argument_list
+    . [(interpreted_string_literal) (raw_string_literal)] @name
+    (func_literal body: (_) @body))) @function
+(short_var_declaration
+  left: (expression_list . (identifier) @name .)
+  right: (expression_list . (func_literal body: (_) @body) .)) @function
+(var_spec
+  name: (identifier) @name
+  value: (expression_list . (func_literal body: (_) @body) .)) @function

@@ -6,3 +6,4 @@
 (interface_declaration name: (_) @name) @interface
 (annotation_type_declaration name: (_) @name) @interface
 (enum_declaration name: (_) @name) @enum
+(variable_declarator name: (_) @name value: (lambda_expression body: (block) @body)) @function

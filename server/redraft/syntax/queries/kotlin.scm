@@ -4,3 +4,11 @@
 (class_declaration name: (_) @name) @class
 (object_declaration name: (_) @name) @object
 (type_alias type: (_) @name) @type
+(property_declaration (variable_declaration (identifier) @name) (lambda_literal)) @function
+
+; test("adds") { ... }
+(call_expression
+  (call_expression
+    (identifier) @name
+    (value_arguments . (value_argument (string_literal) @name)))
+  (annotated_lambda)) @function

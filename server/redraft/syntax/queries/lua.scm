@@ -6,3 +6,8 @@
   (variable_list . (_) @name .)
   (expression_list . (table_constructor (field name: (_) value: (function_definition))) .)) @object
 (field name: (_) @name value: (function_definition body: (_)? @body)) @function
+
+; describe("a queue", function() ... end)
+(function_call
+  name: (_) @name
+  arguments: (arguments . (string) @name (function_definition body: (_)? @body))) @function

@@ -10,3 +10,4 @@
 
 ; Named by its header; what lies in it belongs to the type.
 (impl_item "impl" @name trait: (_)? @name "for"? @name type: (_) @name @scope) @impl
+(let_declaration pattern: (identifier) @name value: (closure_expression body: (block) @body)) @function

@@ -17,5 +17,5 @@
 
 ; describe("a basket") { ... }
 (call_expression
-  (_) @name
+  (simple_identifier) @name
   (call_suffix (value_arguments . (value_argument value: (line_string_literal) @name)) (lambda_literal))) @function
