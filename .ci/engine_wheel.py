@@ -1,7 +1,7 @@
-"""The engine (llama-cpp-python) as a wheel built for this machine, kept outside the clone.
+"""Building the engine (llama-cpp-python) as a wheel for this machine, kept outside the clone.
 
-Standard library only. A build is tied to the CPU it was made on and to its compiler flags, so the
-wheels lie in the user's cache under a key of all these. Knows nothing of virtual environments
+Standard library only. A build depends on the CPU it was made on and on its compiler flags, so the
+wheels lie in the user's cache, under a key made of all these. Knows nothing of virtual environments
 beyond the interpreter it is given.
 """
 
@@ -39,18 +39,18 @@ Killed for lack of memory: CMAKE_BUILD_PARALLEL_LEVEL=1 make setup"""
 
 
 class SetupError(Exception):
-    """Set-up cannot go on; the message says what to do."""
+    """Set-up cannot continue; the message says what to do."""
 
 
-def find_or_build(python: Path) -> Path:
-    """The engine's wheel for this machine, built with `python`'s pip unless it was built before.
+def find_or_build_wheel(python: Path) -> Path:
+    """Return the engine's wheel for this machine, built with `python`'s pip if there is none yet.
 
-    One caller at a time. Raises SetupError when there is no compiler or the build fails.
+    For one caller at a time. Raises SetupError where there is no compiler or the build fails.
     """
-    folder = cache_folder() / "wheels" / key()
+    folder = cache_folder() / "wheels" / build_key()
     if ready := sorted(folder.glob("*.whl")):
         return ready[0]
-    need_compilers()
+    check_compilers()
     folder.mkdir(parents=True, exist_ok=True)
     for left_by_a_killed_build in folder.glob("building-*"):
         shutil.rmtree(left_by_a_killed_build, ignore_errors=True)
@@ -60,40 +60,40 @@ def find_or_build(python: Path) -> Path:
         return wheel.replace(folder / wheel.name)
 
 
-def key() -> str:
-    """Names one build of the engine: its version and settings, the system and the CPU."""
+def build_key() -> str:
+    """Return a hash of what a build depends on: version, settings, system and CPU."""
     settings = [f"{name}={value}" for name, value in sorted(build_settings().items())]
     system = (platform.system(), platform.machine(), *platform.libc_ver())
-    return digest(ENGINE, *settings, *system, cpu())[:16]
+    return digest(ENGINE, *settings, *system, describe_cpu())[:16]
 
 
 def build_settings() -> dict[str, str]:
-    """The environment variables that shape the build: the user's, with ours in front."""
+    """Return the environment variables that shape the build: the user's, after ours."""
     names = ("CMAKE_ARGS", *COMPILERS, "CFLAGS", "CXXFLAGS")
     settings = {name: os.environ[name] for name in names if os.environ.get(name)}
     if sys.platform == "linux":
         settings["CMAKE_ARGS"] = f"-DLLAVA_BUILD=OFF {settings.get('CMAKE_ARGS', '')}".strip()
     if sys.platform == "linux" and platform.machine() == "x86_64":
-        # llama.cpp's AMX kernels end in an illegal instruction on machines whose CPU names AMX
-        # while the system does not grant it.
+        # llama.cpp's AMX kernels end in an illegal instruction on machines whose CPU claims AMX
+        # while the system does not permit it.
         for name in ("CFLAGS", "CXXFLAGS"):
             settings[name] = f"{' '.join(NO_AMX)} {settings.get(name, '')}".strip()
     return settings
 
 
-def cpu() -> str:
-    """The CPU's model and features, as far as the system tells."""
+def describe_cpu() -> str:
+    """Return the CPU's model and features, as far as the system reports them."""
     if sys.platform == "darwin":
         command = ["/usr/sbin/sysctl", "-n", "machdep.cpu.brand_string"]
         return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
     first_core = Path("/proc/cpuinfo").read_text(errors="replace").split("\n\n")[0]
     lines = (line.partition(":") for line in first_core.splitlines())
-    telling = ("model name", "flags", "Features", "CPU implementer", "CPU part", "isa")
-    return "\n".join(value.strip() for name, _, value in lines if name.strip() in telling)
+    relevant = ("model name", "flags", "Features", "CPU implementer", "CPU part", "isa")
+    return "\n".join(value.strip() for name, _, value in lines if name.strip() in relevant)
 
 
-def need_compilers() -> None:
-    """Stop with advice unless a C and a C++ compiler are there."""
+def check_compilers() -> None:
+    """Raise SetupError, with advice, unless there are a C and a C++ compiler."""
     for variable, names in COMPILERS.items():
         if find_compiler(variable) is None:
             missing = os.environ.get(variable) or ", ".join(names[:-1]) + f" or {names[-1]}"
@@ -101,17 +101,17 @@ def need_compilers() -> None:
 
 
 def find_compiler(variable: str) -> str | None:
-    """Where the compiler named by `variable` (CC or CXX), or else the usual one, lies."""
+    """Return the path of the compiler named by `variable` (CC or CXX), or of the usual one."""
     named = shlex.split(os.environ.get(variable, ""))
     names = named[:1] or COMPILERS[variable]
     return next(filter(None, map(shutil.which, names)), None)
 
 
 def build(python: Path, scratch: Path, log: Path) -> None:
-    """Build the wheel into `scratch`; what pip and the compiler say goes to `log`."""
-    say(f"building {ENGINE} for this machine, once (2 to 10 minutes); log: {log}")
-    # --no-cache-dir: pip's cache of built wheels does not know about CFLAGS, so that a build with
-    # AMX made earlier on this machine would be handed to us.
+    """Build the wheel into `scratch`; the output of pip and the compiler goes to `log`."""
+    print_status(f"building {ENGINE} for this machine, once (2 to 10 minutes); log: {log}")
+    # --no-cache-dir: pip's cache of built wheels ignores CFLAGS, so that it might return a build
+    # with AMX made earlier on this machine.
     command = [
         *(str(python), "-m", "pip", "--disable-pip-version-check", "--no-input", "wheel"),
         *("--verbose", "--no-deps", "--no-cache-dir", "--no-binary=llama-cpp-python"),
@@ -129,55 +129,59 @@ def build(python: Path, scratch: Path, log: Path) -> None:
             errors="replace",
         ) as pip,
     ):
-        tail = deque(watch(pip.stdout or (), written), maxlen=LOG_LINES_SHOWN)
+        tail = deque(log_build(pip.stdout or (), written), maxlen=LOG_LINES_SHOWN)
     if pip.returncode:
         sys.stderr.writelines(tail)
         raise SetupError(BUILD_HELP.format(log=log))
 
 
 def build_environment(scratch: Path) -> dict[str, str]:
-    """The environment to build in: temporary files in `scratch`, flags the compiler can take."""
+    """Return the environment of the build: temporary files in `scratch`, accepted flags."""
     settings = build_settings()
     for variable, flags in (("CC", "CFLAGS"), ("CXX", "CXXFLAGS")):
-        if flags in settings and not takes_no_amx(variable):
+        if flags in settings and not accepts_no_amx(variable):
             settings[flags] = settings[flags].removeprefix(" ".join(NO_AMX)).strip()
     jobs = os.environ.get("CMAKE_BUILD_PARALLEL_LEVEL") or str(os.cpu_count() or 1)
-    own = {"TMPDIR": str(scratch), "CMAKE_BUILD_PARALLEL_LEVEL": jobs}
-    return {**os.environ, **settings, **own}
+    return {
+        **os.environ,
+        **settings,
+        "TMPDIR": str(scratch),
+        "CMAKE_BUILD_PARALLEL_LEVEL": jobs,
+    }
 
 
-def takes_no_amx(variable: str) -> bool:
-    """Whether the compiler knows AMX; one that does not will not use it either."""
+def accepts_no_amx(variable: str) -> bool:
+    """Return True where the compiler knows AMX; one that does not will not use it either."""
     command = [find_compiler(variable) or variable, *NO_AMX, "-x", "c", "-c", "-o", os.devnull, "-"]
-    tried = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
-    return tried.returncode == 0
+    result = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    return result.returncode == 0
 
 
-def watch(lines: Iterable[str], log: IO[str]) -> Iterator[str]:
-    """Pass `lines` on, write them to `log`, and say every few seconds how far the build is."""
-    start = said = time.monotonic()
+def log_build(lines: Iterable[str], log: IO[str]) -> Iterator[str]:
+    """Yield `lines`, write them to `log`, and print every few seconds how far the build is."""
+    start = reported = time.monotonic()
     for line in lines:
         log.write(line)
         yield line
         now = time.monotonic()
         step = re.search(r"\[\s*(\d+/\d+|\d+%)\]", line)
-        if step and now - said >= PROGRESS_EVERY_S:
-            said = now
-            say(f"  compiling: {step[1]}, {now - start:.0f} s")
+        if step and now - reported >= PROGRESS_EVERY_S:
+            reported = now
+            print_status(f"  compiling: {step[1]}, {now - start:.0f} s")
 
 
 def cache_folder() -> Path:
-    """Where redraft keeps what it can make or fetch again, for this user and all clones."""
+    """Return the folder for what can be built or fetched again, one for all clones of this user."""
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Caches" / "redraft"
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "redraft"
 
 
 def digest(*parts: str) -> str:
-    """A short name for `parts`, each of which matters, in this order."""
+    """Return a hash of `parts`, in this order."""
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
-def say(text: str) -> None:
-    """Tell the user where set-up stands; standard output stays free for the command's own."""
+def print_status(text: str) -> None:
+    """Print to stderr, which leaves stdout to the command that set-up runs for."""
     print(text, file=sys.stderr, flush=True)

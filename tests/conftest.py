@@ -1,4 +1,4 @@
-"""What all tests share: the real models, quick tests first, and no help from outside.
+"""Shared by all tests: the real models, quick tests first, no user settings and no network.
 
 Tests that need a model get it by naming a fixture; `-m "not model"` leaves them out.
 """
@@ -13,7 +13,7 @@ import pytest
 from redraft import models
 from redraft.bench.subject import Subject
 
-# Dearest last: a broken rule or table is known in seconds, before a model is loaded.
+# Slowest last: a broken rule or table is reported in seconds, before a model is loaded.
 MODEL_FIXTURES = ("small_model_path", "coder_model_path")
 
 
@@ -37,7 +37,7 @@ def subject(small_model_path: Path) -> Iterator[Subject]:
 
 
 @pytest.fixture(autouse=True)
-def _neither_settings_of_the_user_nor_network(
+def _no_user_settings_and_no_network(
     monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     for name in os.environ:

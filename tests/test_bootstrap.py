@@ -1,4 +1,4 @@
-"""Set-up repairs itself: which steps are done again, by what was found in the clone."""
+"""Set-up repairs itself: the steps it repeats, by the state of the clone."""
 
 import importlib.util
 import json
@@ -14,7 +14,7 @@ SCRIPTS = Path(__file__).parent.parent / ".ci"
 
 @pytest.fixture
 def bootstrap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """The set-up script, at work in a clone of its own; `steps` records what it would do."""
+    """The set-up script for a clone in a temporary folder; `steps` records what it does."""
     monkeypatch.syspath_prepend(str(SCRIPTS))
     monkeypatch.delitem(sys.modules, "engine_wheel", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -37,11 +37,13 @@ def bootstrap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
     monkeypatch.setattr(script, "make_venv", make_venv)
     monkeypatch.setattr(script, "install", lambda wheel: script.steps.append("install"))
-    monkeypatch.setattr(script.engine_wheel, "find_or_build", lambda python: Path("engine.whl"))
+    monkeypatch.setattr(
+        script.engine_wheel, "find_or_build_wheel", lambda python: Path("engine.whl")
+    )
     return script
 
 
-def nothing(script: ModuleType) -> None:
+def change_nothing(script: ModuleType) -> None:
     pass
 
 
@@ -69,11 +71,11 @@ def edit_pyproject(script: ModuleType) -> None:
 @pytest.mark.parametrize(
     ("happens", "steps"),
     [
-        pytest.param(nothing, [], id="nothing is done twice"),
+        pytest.param(change_nothing, [], id="nothing is done twice"),
         pytest.param(edit_pyproject, ["install"], id="new requirements are installed"),
         pytest.param(lose_the_stamp, ["venv", "install"], id="an unfinished set-up starts over"),
         pytest.param(cut_the_stamp, ["venv", "install"], id="a cut stamp does not count"),
-        pytest.param(lose_python, ["venv", "install"], id="a .venv without Python is made anew"),
+        pytest.param(lose_python, ["venv", "install"], id="a .venv without Python is made again"),
         pytest.param(upgrade_python, ["venv", "install"], id="another Python has its own .venv"),
     ],
 )
@@ -117,14 +119,17 @@ def test_a_python_that_does_not_fit_is_named_with_what_to_do():
 
 @pytest.mark.parametrize(
     "variable",
-    [pytest.param("CFLAGS", id="its flags change"), pytest.param("CMAKE_ARGS", id="its parts do")],
+    [
+        pytest.param("CFLAGS", id="its flags change"),
+        pytest.param("CMAKE_ARGS", id="its options change"),
+    ],
 )
 def test_the_engine_has_another_wheel_when(
     bootstrap: ModuleType, monkeypatch: pytest.MonkeyPatch, variable: str
 ):
-    before = bootstrap.engine_wheel.key()
+    before = bootstrap.engine_wheel.build_key()
     monkeypatch.setenv(variable, "-DSOMETHING=1")
-    assert bootstrap.engine_wheel.key() != before
+    assert bootstrap.engine_wheel.build_key() != before
     assert bootstrap.engine_wheel.build_settings()[variable].endswith("-DSOMETHING=1")
 
 
@@ -133,20 +138,20 @@ def test_a_missing_compiler_is_named_with_what_to_install(
 ):
     monkeypatch.setenv("CXX", "no-such-compiler")
     with pytest.raises(bootstrap.SetupError, match="no no-such-compiler was found") as raised:
-        bootstrap.engine_wheel.need_compilers()
+        bootstrap.engine_wheel.check_compilers()
     assert "build-essential" in str(raised.value)
 
 
-def test_the_build_says_how_far_it_is_and_keeps_the_log(
+def test_the_build_reports_progress_and_keeps_the_log(
     bootstrap: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys
 ):
     monkeypatch.setattr(bootstrap.engine_wheel, "PROGRESS_EVERY_S", 0)
     lines = ["-- Configuring done\n", "[12/150] g++ -c ggml.c\n", "[ 40%] Building CXX\n"]
     with (tmp_path / "log").open("w") as log:
-        assert list(bootstrap.engine_wheel.watch(lines, log)) == lines
+        assert list(bootstrap.engine_wheel.log_build(lines, log)) == lines
     assert (tmp_path / "log").read_text() == "".join(lines)
-    shown = capsys.readouterr().err.splitlines()
-    assert [line.split(",")[0].strip() for line in shown] == [
+    printed = capsys.readouterr().err.splitlines()
+    assert [line.split(",")[0].strip() for line in printed] == [
         "compiling: 12/150",
         "compiling: 40%",
     ]

@@ -1,7 +1,7 @@
-"""The wheel and the sdist as a user gets them: what is in them, and that they run when installed.
+"""The wheel and the sdist: their contents, and that the installed command runs.
 
-The environment they are installed into holds nothing but pip; what redraft depends on is lent to it
-by the environment of the tests, so that no network is needed and the engine is not built again.
+The wheel is installed into an environment with pip alone, which borrows the dependencies of redraft
+from the environment of the tests: no network is needed and the engine is not built again.
 """
 
 import json
@@ -39,8 +39,8 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     venv.create(home, with_pip=True)
     _run(home / "bin" / "python", "-m", "pip", "install", "--no-index", "--no-deps", wheel)
     [site_packages] = home.glob("lib/python*/site-packages")
-    # Of a folder named like this no .pth is read, so the editable redraft stays out of sight.
-    (site_packages / "lent.pth").write_text(sysconfig.get_path("purelib"), encoding="utf-8")
+    # The .pth files in a folder named by a .pth are not read: the editable redraft stays invisible.
+    (site_packages / "borrowed.pth").write_text(sysconfig.get_path("purelib"), encoding="utf-8")
     return home / "bin"
 
 
