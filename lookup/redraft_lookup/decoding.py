@@ -1,7 +1,18 @@
-"""One decoding: propose rows, take the logits back, commit what the model would have said anyway.
+"""One decoding: propose rows, take the logits back, commit what the model would have chosen anyway.
 
-`Decoding` is the state machine and does no I/O; `decode` drives one against a `TargetModel`. Greedy
-or sampled, the tokens equal those of plain decoding over the same logits, whatever was drafted.
+`Decoding` is the state machine and does no I/O; `decode` drives one against a `TargetModel`,
+`decode_many` several against a `BatchTargetModel`. Greedy or sampled, the tokens equal those of
+plain decoding over the same logits, whatever was drafted. Knows nothing of how drafts are made,
+how a model runs, cancellation or time.
+
+One pass, after "total = price" was committed and with the chain `* count ;` drafted:
+
+    row      0         1       2        3
+    input    price     *       count    ;
+    chosen   *         count   +        (never read)
+
+Rows 0 and 1 confirm the guesses `*` and `count`; row 2 corrects the third. Three tokens are
+committed in the time of one pass, `commit` keeps rows 0, 1 and 2, and `+` is row 0 of the next.
 """
 
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
@@ -36,7 +47,10 @@ class TargetModel(Protocol):
         """
 
     def commit(self, rows: Sequence[int]) -> None:
-        """Keep these rows of the last pass (0 is `token`, i + 1 is draft node i), drop the rest."""
+        """Keep these rows of the last pass (0 is `token`, i + 1 is draft node i), drop the rest.
+
+        They are ascending, and each is a child of the one before.
+        """
 
 
 class BatchTargetModel(Protocol):
@@ -47,7 +61,10 @@ class BatchTargetModel(Protocol):
         """How many rows the next pass may have; at least as many as there are texts."""
 
     def forward(self, texts: Mapping[int, tuple[int, Draft]]) -> Mapping[int, Logits]:
-        """Run one pass over each text's last token and the draft behind it."""
+        """Run one pass over each text's last token and the draft behind it.
+
+        Returns for each text the logits that `TargetModel.forward` would.
+        """
 
     def commit(self, rows: Mapping[int, Sequence[int]]) -> None:
         """Keep these rows of each text's part of the last pass, drop the rest."""
@@ -55,10 +72,11 @@ class BatchTargetModel(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Where a text ends. `end_ids` end it when chosen; `control_ids` are never drafted.
+    """The end of a text, and what its drafts must not do. `end_ids` end it when chosen.
 
-    `min_margin`: a choice whose two best logits are closer than this after a pass of several rows
-    is made again alone, because kernels for one row and for many round differently.
+    max_tokens: at least 1, else ValueError. control_ids: never drafted. min_margin: a choice whose
+    two best logits are closer than this after a pass of several rows is made again in a pass of one
+    row, because kernels for one row and for many round differently.
     """
 
     max_tokens: int
@@ -73,11 +91,13 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """What one pass committed. `origins` says for each token which guess it confirmed (None: none).
+    """The outcome of one pass, for whoever decodes.
 
-    An end token is not among `tokens`. `runners_up` holds for each token the likeliest other one,
-    and by how many logits it was behind. `near_tie_redecode`: the pass ended at a near-tie, which
-    the next pass decides alone, so `tokens` may be empty.
+    tokens: (n,) committed ids, an end token not among them. runners_up: (n,) for each token the
+    likeliest other one, and by how many logits it was behind. origins: (n,) the origin of the guess
+    that a token confirmed, None where it confirmed none. drafted, accepted: numbers of guesses.
+    near_tie_redecode: the pass ended at a near-tie, which the next pass decides alone, so `tokens`
+    may be empty.
     """
 
     tokens: tuple[int, ...]
@@ -91,17 +111,20 @@ class Step:
 
 @dataclass(slots=True)
 class Decoding:
-    """The state of one text being decoded. `prompt` holds at least one id."""
+    """The state of one text being decoded: `propose` and `receive` take turns.
+
+    prompt: at least one id, else ValueError. `n_tokens` counts what was committed behind it.
+    """
 
     prompt: Sequence[int]
     drafter: Drafter
     limits: Limits
     chooser: Chooser = field(default_factory=Greedy)
-    n_tokens: int = 0  # committed so far, prompt not counted
+    n_tokens: int = 0
     finish: Finish | None = None
     _last: int = field(init=False)
     _draft: Draft = EMPTY
-    _alone: bool = False  # the next pass decides a near-tie: no draft
+    _is_redecoding: bool = False  # the next pass decides a near-tie: no draft
 
     def __post_init__(self) -> None:
         if not self.prompt:
@@ -109,29 +132,36 @@ class Decoding:
         self._last = self.prompt[-1]
 
     def propose(self, max_rows: int) -> tuple[int, Draft]:
-        """The next pass: the last committed token, and a draft of fewer than `max_rows` nodes."""
+        """Return the next pass: the last committed token, and a draft of under `max_rows` nodes."""
+        # A pass commits a token beyond its draft, so the last token of the text is never drafted.
         depth = self.limits.max_tokens - self.n_tokens - 1
-        budget = 0 if self._alone else min(max_rows - 1, depth)
+        budget = 0 if self._is_redecoding else min(max_rows - 1, depth)
         draft = self.drafter.propose(budget) if budget > 0 else EMPTY
-        self._draft = draft.limited(max_rows - 1, depth, self.limits.control_ids)
+        self._draft = draft.prune(max_rows - 1, depth, self.limits.control_ids)
         return self._last, self._draft
 
     def shorten(self, size: int) -> tuple[int, Draft]:
-        """The pass that was proposed last, with at most `size` nodes in its draft."""
-        self._draft = self._draft.limited(size, len(self._draft), frozenset())
+        """Return the pass that was proposed last, with at most `size` nodes in its draft."""
+        self._draft = self._draft.prune(size, len(self._draft), frozenset())
         return self._last, self._draft
 
     def receive(self, logits: Logits) -> tuple[Step, tuple[int, ...]]:
-        """Verify the draft against (1 + k, n_vocab) logits: what was committed, which rows stay."""
+        """Verify the draft against the (1 + k, n_vocab) logits of the pass.
+
+        Returns what was committed, and the rows of the pass that stay in the cache: 0 for the last
+        committed token, i + 1 for draft node i. Raises BadLogitsError for unusable logits.
+        """
         draft = self._draft
         children = draft.edges()
         path: list[int] = []
         tokens: list[int] = []
         runners_up: list[tuple[int, float]] = []
         node, near_tie_redecode = ROOT, False
+        # Down the tree: the model's choice after each node is the child to go on with, if there is
+        # one. The first choice that is no child is the token that the pass brings for nothing.
         while True:
             row = logits[node + 1]
-            best, second = _best_two(row)
+            best, second = _top_two(row)
             if len(draft) and row[best] - row[second] < self.limits.min_margin:
                 near_tie_redecode = True
                 break
@@ -149,7 +179,7 @@ class Decoding:
             if node == ROOT:
                 break
             path.append(node)
-        self._alone = near_tie_redecode
+        self._is_redecoding = near_tie_redecode
         return self._commit(tokens, runners_up, path, logits)
 
     def _commit(
@@ -159,29 +189,30 @@ class Decoding:
         path: list[int],
         logits: Logits,
     ) -> tuple[Step, tuple[int, ...]]:
+        """Tell the drafter, move on by `tokens`, and return the step and the rows to keep."""
         draft = self._draft
         predictions: tuple[int, ...] = ()
         if self.drafter.wants_predictions:
             predictions = tuple(int(i) for i in np.argmax(logits, axis=1))
-        observed = Observation(
+        observation = Observation(
             tokens=tuple(tokens), draft=draft, path=tuple(path), predictions=predictions
         )
-        self.drafter.observe(observed)
+        self.drafter.observe(observation)
         self.n_tokens += len(tokens)
         self._last = tokens[-1] if tokens else self._last
         rows = (0, *(node + 1 for node in path))
-        origins = [draft.origins[node] for node in path[: len(tokens)]]
+        origins = [draft.origins[node] for node in path]
         step = Step(
-            tokens=observed.tokens,
+            tokens=observation.tokens,
             runners_up=tuple(runners_up),
             origins=(*origins, *(None,) * (len(tokens) - len(origins))),
             drafted=len(draft),
             accepted=len(path),
-            near_tie_redecode=self._alone,
+            near_tie_redecode=self._is_redecoding,
             finish=self.finish,
         )
         # A near-tie is decided by decoding its own row again: that row must leave the cache.
-        return step, rows[:-1] if self._alone else rows
+        return step, rows[:-1] if self._is_redecoding else rows
 
 
 def decode(target: TargetModel, decoding: Decoding) -> Iterator[Step]:
@@ -198,46 +229,51 @@ def decode(target: TargetModel, decoding: Decoding) -> Iterator[Step]:
 
 
 def decode_many(
-    target: BatchTargetModel, decodings: MutableMapping[int, Decoding], share: RowAllocator
+    target: BatchTargetModel, decodings: MutableMapping[int, Decoding], allocator: RowAllocator
 ) -> Iterator[dict[int, Step]]:
     """Run several texts in shared passes until all end; yields what each pass committed.
 
     Keys are the target's names for its texts. Ended decodings leave the mapping before the yield,
-    and the caller may put in others between two passes. `share` says which guesses get the rows of
-    a pass. The tokens of a text do not depend on the others, as far as the target's logits do not.
+    and the caller may put in others between two passes. `allocator` decides which guesses get the
+    rows of a pass. The tokens of a text do not depend on the others, as far as the target's logits
+    do not.
     """
     while decodings:
-        asked = _proposed(decodings, target.max_rows, share)
-        logits = target.forward(asked)
+        proposals = _propose_together(decodings, target.max_rows, allocator)
+        logits = target.forward(proposals)
         steps: dict[int, Step] = {}
-        kept: dict[int, tuple[int, ...]] = {}
-        for key in asked:
-            steps[key], kept[key] = decodings[key].receive(logits[key])
-        target.commit(kept)
-        n_rows = sum(1 + len(draft) for _, draft in asked.values())
-        share.update(n_rows, sum(len(step.tokens) for step in steps.values()))
+        kept_rows: dict[int, tuple[int, ...]] = {}
+        for key in proposals:
+            steps[key], kept_rows[key] = decodings[key].receive(logits[key])
+        target.commit(kept_rows)
+        n_rows = sum(1 + len(draft) for _, draft in proposals.values())
+        allocator.update(n_rows, sum(len(step.tokens) for step in steps.values()))
         for key, step in steps.items():
             if step.finish:
                 del decodings[key]
         yield steps
 
 
-def _proposed(
-    decodings: Mapping[int, Decoding], max_rows: int, share: RowAllocator
+def _propose_together(
+    decodings: Mapping[int, Decoding], max_rows: int, allocator: RowAllocator
 ) -> dict[int, tuple[int, Draft]]:
-    """What each text puts into a pass of at most `max_rows` rows."""
-    n_equal = max_rows // len(decodings)
-    chances: dict[int, Sequence[float]] = {}
+    """Return what each text puts into a pass of at most `max_rows` rows."""
+    equal_share = max_rows // len(decodings)
+    survival: dict[int, Sequence[float]] = {}
     for key, decoding in decodings.items():
         _, draft = decoding.propose(max_rows - len(decodings) + 1)
-        # Where nobody says how likely guesses are, an equal part of the rows is theirs.
-        chances[key] = draft.chances or (1.0,) * min(len(draft), n_equal - 1)
-    allotted = share.allot(chances, max_rows)
+        # Where a drafter does not say how likely its guesses are, an equal part of the rows counts
+        # as certain.
+        survival[key] = draft.survival or (1.0,) * min(len(draft), equal_share - 1)
+    allotted = allocator.allot(survival, max_rows)
     return {key: decoding.shorten(allotted[key]) for key, decoding in decodings.items()}
 
 
-def _best_two(row: Logits) -> tuple[int, int]:
-    """The ids of the largest and the second largest of (n_vocab,) logits; the same one of one."""
+def _top_two(row: Logits) -> tuple[int, int]:
+    """Return the ids of the largest and second largest of (n_vocab,) logits, the same one of one.
+
+    Two scans around the best are several times as fast as a partition of 150,000 logits.
+    """
     best = int(np.argmax(row))
     below, above = row[:best], row[best + 1 :]
     rest = [int(np.argmax(below))] if len(below) else []

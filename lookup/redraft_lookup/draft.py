@@ -1,4 +1,4 @@
-"""What a drafter proposes and what it is told afterwards.
+"""The contract between a drafter and a decoding: a `Draft` goes out, an `Observation` comes back.
 
 A draft is a token tree: a chain in the ordinary case, with branches where alternatives are worth
 their rows. Knows nothing of how drafts are made or verified.
@@ -8,49 +8,65 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
-__all__ = ["EMPTY", "Draft", "Drafter", "Observation", "Origin", "PlainDrafter"]
+__all__ = [
+    "EMPTY",
+    "ROOT",
+    "Draft",
+    "Drafter",
+    "Observation",
+    "Origin",
+    "PlainDrafter",
+    "common_prefix_length",
+]
 
 Origin: TypeAlias = Literal["copied", "learned", "lookup", "model", "guess"]
 
-ROOT = -1
+ROOT = -1  # the parent of a draft's first tokens: the last committed token
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
     """Guessed continuations of the text so far.
 
-    tokens: (k,) ids. parents: (k,) the node each token follows, -1 for the last committed token;
-    a parent stands before its children. origins: (k,) where each guess came from. chances: (k,) the
-    probabilities that a guess and all before it are right, for whoever chooses among them; () where
-    nobody is to.
+    tokens: (k,) ids. parents: (k,) the node each token follows, `ROOT` for the last committed
+    token; a parent stands before its children. origins: (k,) where each guess came from. survival:
+    (k,) the probability that a guess and all its ancestors are right, where somebody else decides
+    how many of them to submit (see `RowAllocator`), else (). Raises ValueError where lengths differ
+    or a parent does not stand before its child.
+
+    After `x =`, the guesses `a + b` and `a - 1` share their first token:
+
+        node      0    1    2    3    4
+        token     a    +    b    -    1
+        parent   -1    0    1    0    3
     """
 
     tokens: tuple[int, ...]
     parents: tuple[int, ...]
     origins: tuple[Origin, ...]
-    chances: tuple[float, ...] = ()
+    survival: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         if not len(self.tokens) == len(self.parents) == len(self.origins):
             raise ValueError("tokens, parents and origins differ in length")
-        if self.chances and len(self.chances) != len(self.tokens):
-            raise ValueError("there is not one chance for each token")
+        if self.survival and len(self.survival) != len(self.tokens):
+            raise ValueError("tokens and survival differ in length")
         for node, parent in enumerate(self.parents):
             if not ROOT <= parent < node:
                 raise ValueError(f"node {node} has parent {parent}: a parent stands before it")
 
     @staticmethod
     def chain(
-        tokens: Sequence[int], origin: Origin | Sequence[Origin], chances: Sequence[float] = ()
+        tokens: Sequence[int], origin: Origin | Sequence[Origin], survival: Sequence[float] = ()
     ) -> "Draft":
-        """One continuation, token after token."""
+        """Return a draft of one continuation, token after token."""
         k = len(tokens)
         origins = (origin,) * k if isinstance(origin, str) else tuple(origin)
-        return Draft(tuple(tokens), tuple(range(ROOT, k - 1)), origins, tuple(chances))
+        return Draft(tuple(tokens), tuple(range(ROOT, k - 1)), origins, tuple(survival))
 
     @staticmethod
     def tree(branches: Iterable[Sequence[int]], origin: Origin) -> "Draft":
-        """Several continuations; what two of them begin with alike is drafted once."""
+        """Return a draft of several continuations; a common beginning is drafted once."""
         nodes: dict[tuple[int, int], int] = {}
         for branch in branches:
             node = ROOT
@@ -60,35 +76,39 @@ class Draft:
         return Draft(tokens, parents, (origin,) * len(nodes))
 
     def edges(self) -> dict[tuple[int, int], int]:
-        """(parent, token) -> node: the way down from a node, -1 being the root."""
+        """Return {(parent, token): node}: the way down from `ROOT` and from each node."""
         edges = zip(self.parents, self.tokens, strict=True)
         return {edge: node for node, edge in enumerate(edges)}
 
     @property
     def is_chain(self) -> bool:
+        """Whether no two nodes have the same parent."""
         return all(parent == node - 1 for node, parent in enumerate(self.parents))
 
     def __len__(self) -> int:
         return len(self.tokens)
 
-    def limited(self, size: int, depth: int, forbidden: frozenset[int]) -> "Draft":
-        """The part of at most `size` nodes and `depth` tokens in a row without `forbidden` ids."""
+    def prune(self, size: int, depth: int, forbidden: frozenset[int]) -> "Draft":
+        """Return the part of at most `size` nodes and `depth` tokens in a row, earlier nodes first.
+
+        No id of `forbidden` is in it, and nothing that follows one.
+        """
         if len(self) <= min(size, depth) and forbidden.isdisjoint(self.tokens):
             return self
-        kept: dict[int, int] = {ROOT: ROOT}
+        new_nodes: dict[int, int] = {ROOT: ROOT}  # by their old number
         depths: dict[int, int] = {ROOT: 0}
         for node, (token, parent) in enumerate(zip(self.tokens, self.parents, strict=True)):
-            full = len(kept) > size
-            if full or parent not in kept or depths[parent] >= depth or token in forbidden:
+            is_full = len(new_nodes) > size
+            if is_full or parent not in new_nodes or depths[parent] >= depth or token in forbidden:
                 continue
             depths[node] = depths[parent] + 1
-            kept[node] = len(kept) - 1
-        nodes = [node for node in kept if node != ROOT]
+            new_nodes[node] = len(new_nodes) - 1
+        nodes = [node for node in new_nodes if node != ROOT]
         return Draft(
             tuple(self.tokens[node] for node in nodes),
-            tuple(kept[self.parents[node]] for node in nodes),
+            tuple(new_nodes[self.parents[node]] for node in nodes),
             tuple(self.origins[node] for node in nodes),
-            tuple(self.chances[node] for node in nodes if self.chances),
+            tuple(self.survival[node] for node in nodes if self.survival),
         )
 
 
@@ -97,7 +117,7 @@ EMPTY = Draft((), (), ())
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
-    """What one pass showed.
+    """The outcome of one pass.
 
     tokens: (n,) ids committed by the pass, in order; the last one was chosen by the model after
     the last accepted draft token (unless the text ended). path: (a,) accepted draft nodes.
@@ -112,12 +132,16 @@ class Observation:
 
 
 class Drafter(Protocol):
-    """Guesses how the text goes on. A wrong guess costs time, never a wrong token."""
+    """Guesses how the text goes on. A wrong guess costs time, never a wrong token.
+
+    `wants_predictions`: whether observations shall hold the model's choice after every guess, right
+    or wrong.
+    """
 
     wants_predictions: bool
 
     def propose(self, budget: int) -> Draft:
-        """At most `budget` >= 0 guessed tokens after the text observed so far."""
+        """Guess at most `budget` >= 0 tokens after the text observed so far."""
 
     def observe(self, observation: Observation) -> None:
         """Take in the tokens that the last pass committed."""
@@ -133,3 +157,9 @@ class PlainDrafter:
 
     def observe(self, observation: Observation) -> None:
         pass
+
+
+def common_prefix_length(guesses: Sequence[int], tokens: Sequence[int]) -> int:
+    """Return how many leading `guesses` equal `tokens`, up to the end of the shorter one."""
+    limit = min(len(guesses), len(tokens))
+    return next((i for i in range(limit) if guesses[i] != tokens[i]), limit)

@@ -41,7 +41,8 @@ class JacobiDrafter:
         """Move the window behind what was committed, and take the predictions for new guesses.
 
         The prediction after j guesses is the new guess j. Where a pass was shorter than the window,
-        the old guesses stay.
+        the old guesses stay. With the guesses 9 9 9 and the predictions 9 1 2 3, the pass commits
+        9 1, and 2 3 3 is guessed next.
         """
         window, improved = len(self._guesses), observation.predictions
         guesses = [*improved, *self._guesses[len(improved) :]][len(observation.tokens) :]
@@ -81,7 +82,7 @@ class LookaheadDrafter:
         self._pool: dict[int, dict[tuple[int, ...], None]] = {}  # oldest n-gram first
         self._prompt = prompt
         self._random = random.Random(0)  # noqa: S311 - guesses, and the same ones every time
-        self._columns = [self._fresh() for _ in range(window)]
+        self._columns = [self._random_column() for _ in range(window)]
         self._end: list[int] = []  # the last tokens of the text, up to an n-gram of them
         self._extend(prompt)
 
@@ -97,47 +98,54 @@ class LookaheadDrafter:
         return (len(self._columns) + self._n_verify) * (self._n_gram - 1)
 
     def propose(self, budget: int) -> Draft:
-        verified = reversed(self._pool.get(self._end[-1], {}))
-        tree = Draft.tree([*verified, *self._paths()], "guess")
-        return tree.limited(budget, budget, frozenset())
+        # Where the budget is short the earlier nodes stay: n-grams before the window.
+        n_grams = reversed(self._pool.get(self._end[-1], {}))
+        tree = Draft.tree([*n_grams, *self._paths()], "guess")
+        return tree.prune(budget, budget, frozenset())
 
     def observe(self, observation: Observation) -> None:
         n_tokens = len(observation.tokens)
         if not n_tokens:
             return
+        # The n-gram of column 0 begins with the last committed token, others with their own first.
         starts = [self._end[-1], *self._chain()]
-        for column, start, said in zip(
-            self._columns, starts, self._answers(observation), strict=True
-        ):
-            if said is not None:
-                self._remember((start, *column[1:], said))
-            column[:] = [*column[1:], self._random.choice(self._prompt) if said is None else said]
+        predictions = self._predict_columns(observation)
+        for column, start, prediction in zip(self._columns, starts, predictions, strict=True):
+            if prediction is None:
+                column[:] = [*column[1:], self._random.choice(self._prompt)]
+            else:
+                self._remember((start, *column[1:], prediction))
+                column[:] = [*column[1:], prediction]
+        # Columns that the text has reached are dropped, and new ones begin at the window's end.
         self._columns = self._columns[n_tokens - 1 :]
-        self._columns += (self._fresh() for _ in range(len(starts) - len(self._columns)))
+        self._columns += (self._random_column() for _ in range(len(starts) - len(self._columns)))
         self._extend(observation.tokens)
 
     def _chain(self) -> list[int]:
-        """The first token of every column but the first, whose place the text has taken."""
+        """Return the first tokens of all columns but the first, whose place the text has taken."""
         return [column[0] for column in self._columns[1:]]
 
     def _paths(self) -> list[list[int]]:
-        """For each column the way from the root to its last token."""
+        """Return for each column the tokens from the root to its last one.
+
+        Column 2 of (a b c), (d e f), (g h i) is reached along d and g: the path is d g h i.
+        """
         chain = self._chain()
         return [chain[:j] + column[1:] for j, column in enumerate(self._columns)]
 
-    def _answers(self, observation: Observation) -> list[int | None]:
-        """What the model said behind each column; None where the pass did not hold all of it."""
+    def _predict_columns(self, observation: Observation) -> list[int | None]:
+        """Return the model's prediction after each column, None where the pass did not hold it."""
         edges = observation.draft.edges()
-        answers: list[int | None] = []
+        predictions: list[int | None] = []
         for path in self._paths():
             node: int | None = ROOT
             for token in path:
                 node = None if node is None else edges.get((node, token))
-            answers.append(None if node is None else observation.predictions[node + 1])
-        return answers
+            predictions.append(None if node is None else observation.predictions[node + 1])
+        return predictions
 
-    def _fresh(self) -> list[int]:
-        """A column of tokens that follow each other somewhere in the prompt."""
+    def _random_column(self) -> list[int]:
+        """Return a column of tokens that follow each other somewhere in the prompt."""
         start = self._random.randrange(len(self._prompt))
         return [self._prompt[(start + i) % len(self._prompt)] for i in range(self._n_gram - 1)]
 
@@ -148,8 +156,9 @@ class LookaheadDrafter:
                 self._remember(tuple(self._end))
 
     def _remember(self, n_gram: tuple[int, ...]) -> None:
-        known = self._pool.setdefault(n_gram[0], {})
-        known.pop(n_gram[1:], None)
-        known[n_gram[1:]] = None
-        if len(known) > self._n_verify:
-            del known[next(iter(known))]
+        # A dict keeps the order of insertion: an n-gram met again moves to the end, as the latest.
+        continuations = self._pool.setdefault(n_gram[0], {})
+        continuations.pop(n_gram[1:], None)
+        continuations[n_gram[1:]] = None
+        if len(continuations) > self._n_verify:
+            del continuations[next(iter(continuations))]

@@ -1,8 +1,9 @@
-"""Draft-model speculation: a small model guesses, the large one verifies.
+"""Speculative decoding with a draft model: a small model guesses, the large one verifies.
 
 After Leviathan et al. 2023, "Fast Inference from Transformers via Speculative Decoding". The small
 model guesses greedily; the large one's choice, greedy or sampled, decides. Both must have the same
-vocabulary, which whoever loads them checks: here a token is a number.
+vocabulary, which whoever loads them checks: here a token is a number. Knows no clock: what a guess
+and a pass cost is in `ModelCosts`.
 """
 
 from collections.abc import Sequence
@@ -13,12 +14,12 @@ import numpy as np
 
 from redraft_lookup.cost import CostCurve
 from redraft_lookup.decoding import TargetModel
-from redraft_lookup.draft import EMPTY, Draft, Observation
+from redraft_lookup.draft import EMPTY, Draft, Observation, common_prefix_length
 
 __all__ = ["ModelCosts", "ModelDrafter", "RewindableTargetModel"]
 
 PRIOR_RIGHT, PRIOR_WRONG = 3.0, 1.0
-FADE = 0.97  # of what was seen, at each pass: models agree here and disagree there
+FADE = 0.97  # a pass: models agree in one part of a text and disagree in another
 
 
 class RewindableTargetModel(TargetModel, Protocol):
@@ -30,14 +31,15 @@ class RewindableTargetModel(TargetModel, Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelCosts:
-    """What guessing and verifying cost. curve: the large model's pass. guess_s: the small one's."""
+    """What a draft costs. curve: the large model's pass. guess_s: seconds of the small one's."""
 
     curve: CostCurve
     guess_s: float
 
     def best_length(self, acceptance: float, limit: int) -> int:
-        """The draft length from 0 to `limit` with the most expected tokens a second.
+        """Return the draft length from 0 to `limit` with the most expected tokens a second.
 
+        acceptance: the probability that one more guess is right, the same for each of them.
         Section 3.3 of the paper, with a measured cost of verification: a draft of k guesses brings
         sum(acceptance**j, j = 0..k) tokens for T(1 + k) + k * guess_s seconds.
         """
@@ -82,7 +84,7 @@ class ModelDrafter:
 
     @property
     def acceptance(self) -> float:
-        """The probability that one more guess is right, as seen lately."""
+        """The probability that one more guess is right, by what happened lately."""
         right = PRIOR_RIGHT + self._right
         return right / (right + PRIOR_WRONG + self._wrong)
 
@@ -104,25 +106,28 @@ class ModelDrafter:
 
     def observe(self, observation: Observation) -> None:
         tokens, draft = observation.tokens, observation.draft
-        agreed = 0
-        for mine, committed in zip(self._ahead, tokens, strict=False):
-            if mine != committed:
-                break
-            agreed += 1
-        self._target.rewind(len(self._ahead) - agreed)
+        # The guesses were 5 6 7, of which 5 and 6 are in the small model's cache; 5 9 is committed.
+        # So 6 leaves that cache, and 9 is what the small model has yet to read.
+        n_right = common_prefix_length(self._ahead, tokens)
+        self._target.rewind(len(self._ahead) - n_right)
         self._ahead = []
-        self._behind += tokens[agreed:]
+        self._behind += tokens[n_right:]
         self._last = tokens[-1] if tokens else self._last
-        if not self._behind:  # the next guess needs the logits of the last token once more
+        if not self._behind:
+            # All committed tokens are in its cache (the text ended, or a near-tie was left open).
+            # The next guess needs the logits of the last one once more.
             self._target.rewind(1)
             self._behind = [self._last]
-        self._right, self._wrong = FADE * self._right, FADE * self._wrong
+        self._right *= FADE
+        self._wrong *= FADE
+        # A draft is a chain, so of its guesses at most one is known to be wrong; those behind it
+        # were guessed after a wrong text.
         if draft and draft.origins[0] == "model":
             self._right += len(observation.path)
             self._wrong += len(observation.path) < len(draft)
 
     def _catch_up(self) -> int:
-        """Take in the committed text; the small model's next token."""
+        """Take in the committed text in passes; return the small model's next token."""
         while True:
             size = self._target.max_rows
             chunk, self._behind = self._behind[:size], self._behind[size:]
@@ -131,6 +136,7 @@ class ModelDrafter:
                 return guess
 
     def _feed(self, tokens: Sequence[int]) -> int:
+        """Run one pass over `tokens` and keep them; return the small model's next token."""
         logits = self._target.forward(tokens[0], Draft.chain(tokens[1:], "model"))
         guess = int(np.argmax(logits[-1]))
         self._target.commit(range(len(tokens)))

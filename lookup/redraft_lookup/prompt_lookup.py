@@ -13,7 +13,7 @@ from redraft_lookup.draft import EMPTY, Draft, Observation
 __all__ = ["Match", "NgramDrafter", "SuffixIndex"]
 
 KEY = 2  # tokens that a match has at least
-MAX_CHAIN = 12  # earlier places that are looked at
+MAX_CHAIN = 12  # earlier places that are compared
 MAX_LENGTH = 32  # a longer match proves nothing more
 
 
@@ -25,7 +25,7 @@ class Match(NamedTuple):
 
 
 class SuffixIndex:
-    """A growing text of token ids, and what followed when its end stood there before.
+    """A growing text of token ids, and the places where its end stood before.
 
     Hash chains as in LZ77 compressors (RFC 1951, section 4): a table from the hash of the last
     `KEY` tokens to their latest place, and for each place a link to the one before. 16 to 40 bytes
@@ -42,11 +42,13 @@ class SuffixIndex:
         return len(self.tokens)
 
     def extend(self, tokens: Sequence[int]) -> None:
-        """Add tokens at the end. Amortised constant time each."""
+        """Add tokens at the end, in amortised constant time each."""
         n_tokens = len(self.tokens) + len(tokens)
         if len(self._latest) < 2 * n_tokens:
             # Room for as many again: a reply seldom outgrows what its prompt was given.
-            self._resize(1 << (4 * n_tokens).bit_length())
+            self._latest = array("i", bytes(4 << (4 * n_tokens).bit_length()))
+            for place in range(KEY, len(self.tokens)):
+                self._link(place)
         for token in tokens:
             place = len(self.tokens)
             self.tokens.append(token)
@@ -56,8 +58,12 @@ class SuffixIndex:
             if place >= KEY:
                 self._link(place)
 
-    def longest(self) -> Match | None:
-        """The longest match of the text's end; the latest place among equals."""
+    def longest_match(self) -> Match | None:
+        """Return the longest match of the text's end, the latest among equals.
+
+        Only the latest `MAX_CHAIN` places of its last `KEY` tokens are compared. In `abxabyab` the
+        end `ab` has two of them, and place 5 (`y`) is the later one.
+        """
         end = len(self.tokens)
         if end <= KEY:
             return None
@@ -66,7 +72,8 @@ class SuffixIndex:
         for _ in range(MAX_CHAIN):
             if not place:
                 break
-            length = self._common(place, end)
+            # Another key may have the same hash: then fewer than `KEY` tokens agree.
+            length = self._count_agreeing(place, end)
             if length >= KEY and (best is None or length > best.length):
                 best = Match(place, length)
                 if length == MAX_LENGTH:
@@ -74,7 +81,8 @@ class SuffixIndex:
             place = self._previous[place]
         return best
 
-    def _common(self, place: int, end: int) -> int:
+    def _count_agreeing(self, place: int, end: int) -> int:
+        """Return how many tokens before `place` equal those before `end`, backwards."""
         tokens, length = self.tokens, 0
         limit = min(place, MAX_LENGTH)
         while length < limit and tokens[place - 1 - length] == tokens[end - 1 - length]:
@@ -82,18 +90,16 @@ class SuffixIndex:
         return length
 
     def _slot(self, place: int) -> int:
+        """Return the hash of the `KEY` tokens before `place`."""
         key = self.tokens[place - 2] * 1000003 ^ self.tokens[place - 1]
+        # Multiplicative hashing by 2**32 divided by the golden ratio (Knuth 6.4): the middle bits
+        # are the well-mixed ones. The table's size is a power of two.
         return (key * 2654435761 >> 9) & (len(self._latest) - 1)
 
     def _link(self, place: int) -> None:
         slot = self._slot(place)
         self._previous[place] = self._latest[slot]
         self._latest[slot] = place
-
-    def _resize(self, size: int) -> None:
-        self._latest = array("i", bytes(4 * size))
-        for place in range(KEY, len(self.tokens)):
-            self._link(place)
 
 
 class NgramDrafter:

@@ -16,8 +16,9 @@ from redraft_lookup.hazard import Odds
 
 __all__ = ["Guess", "RowAllocator", "RowPolicy", "best_tree"]
 
-UNLIKELY = 0.02  # no row is so cheap that a guess of this probability is worth it
-SHARE = 0.6  # of the best rate that the curve allows: what texts reach together, to begin with
+MIN_SURVIVAL = 0.02  # no row is so cheap that a guess of this probability is worth it
+# What texts reach together, to begin with: this share of the best rate that the curve allows.
+PRIOR_RATE_SHARE = 0.6
 PRIOR_PASSES = 8.0  # that the figure above is worth
 
 
@@ -25,94 +26,104 @@ PRIOR_PASSES = 8.0  # that the figure above is worth
 class Guess:
     """A chain of tokens and, for each length, the probability that all of it is right.
 
-    `first` learns whether the first token was; `matched` counts the tokens that a lookup matched.
+    tokens, origins: (k,). survival: (k,), non-increasing. first_odds: to be told whether the first
+    token was right. n_matched: how many tokens a lookup matched, 0 where the guess is not from one.
     """
 
     tokens: Sequence[int]
     origins: Sequence[Origin]
     survival: npt.NDArray[np.float64]
-    first: Odds | None = None
-    matched: int = 0
+    first_odds: Odds | None = None
+    n_matched: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowPolicy:
-    """What makes a row worth while: T(rows), tokens per second on the whole.
+    """What a row costs and what it has to bring. rate: tokens per second that decoding makes.
 
-    None: that is for somebody else to say, who compares the guesses of several texts.
+    A rate of None leaves the decision to a `RowAllocator`, which compares the guesses of several
+    texts: then all guesses that are not hopeless are submitted to it.
     """
 
     curve: CostCurve
     rate: float | None
 
-    def n_rows(self, chances: npt.NDArray[np.float64]) -> int:
-        """How many guesses of these falling probabilities to submit."""
+    def count_rows(self, survival: npt.NDArray[np.float64]) -> int:
+        """Return how many guesses to submit. survival: (n,) their probabilities, falling."""
         if self.rate is None:
-            return int(np.count_nonzero(chances >= UNLIKELY))
-        return self.curve.best_draft(chances, self.rate)
+            return int(np.count_nonzero(survival >= MIN_SURVIVAL))
+        return self.curve.best_draft(survival, self.rate)
 
 
-def best_tree(guesses: Sequence[Guess], pays: RowPolicy, *, branches: int) -> Draft:
-    """The likeliest tokens of several guesses, on at most `branches` branches, as many as pay.
+def best_tree(guesses: Sequence[Guess], policy: RowPolicy, *, max_branches: int) -> Draft:
+    """Return the likeliest tokens of at least one guess, as many as pay, as one token tree.
 
-    Where that is for somebody else to say, the draft tells how likely its tokens are.
-
-    Where guesses begin alike their probabilities add up: positions to copy from exclude each
-    other. A lookup is another witness of the same guess, so there the larger figure counts.
+    It has at most `max_branches` branches, and a survival for each token where the policy leaves
+    the decision to others. Where guesses begin alike their probabilities add up: positions to copy
+    from exclude each other. A lookup is another witness of the same guess, so there the larger
+    figure counts.
     """
     if len(guesses) == 1:
         only = guesses[0]
-        k = pays.n_rows(only.survival)
-        chances = only.survival[:k].tolist() if pays.rate is None else ()
-        return Draft.chain(only.tokens[:k], only.origins[:k], chances)
+        k = policy.count_rows(only.survival)
+        survival = only.survival[:k].tolist() if policy.rate is None else ()
+        return Draft.chain(only.tokens[:k], only.origins[:k], survival)
+    # Copying from position 7 gives `a + b` (0.6), from position 40 `a - 1` (0.3): `a` has 0.9.
     nodes: dict[tuple[int, int], int] = {}
-    likely: list[float] = []
+    node_survival: list[float] = []
     origins: list[Origin] = []
     n_branches = 0
     for guess in sorted(guesses, key=lambda guess: -guess.survival.sum()):
-        node, n_known = ROOT, len(likely)
+        node, n_before = ROOT, len(nodes)
         chain = zip(guess.tokens, guess.survival.tolist(), guess.origins, strict=True)
-        for token, chance, origin in chain:
+        for token, survival_here, origin in chain:
             edge = (node, token)
-            if chance < UNLIKELY or (edge not in nodes and n_branches == branches):
+            if survival_here < MIN_SURVIVAL or (edge not in nodes and n_branches == max_branches):
                 break
             node = nodes.setdefault(edge, len(nodes))
-            if node == len(likely):
-                likely.append(chance)
+            if node == len(node_survival):
+                node_survival.append(survival_here)
                 origins.append(origin)
             else:
-                known = likely[node]
-                likely[node] = max(known, chance) if guess.matched else known + chance
-        n_branches += len(likely) > n_known
-    return _likeliest(list(nodes), likely, origins, pays)
+                so_far = node_survival[node]
+                is_witness = guess.n_matched > 0
+                node_survival[node] = (
+                    max(so_far, survival_here) if is_witness else so_far + survival_here
+                )
+        n_branches += len(nodes) > n_before
+    return _select_likeliest(list(nodes), node_survival, origins, policy)
 
 
-def _likeliest(
+def _select_likeliest(
     edges: Sequence[tuple[int, int]],
-    chances: Sequence[float],
+    survival: Sequence[float],
     origins: Sequence[Origin],
-    pays: RowPolicy,
+    policy: RowPolicy,
 ) -> Draft:
-    """The part of a tree that pays. edges: (parent, token) of each node, parents first."""
+    """Return the part of a tree that pays. edges: (parent, token) of each node, parents first."""
     capped: list[float] = []
-    for (parent, _), chance in zip(edges, chances, strict=True):
-        capped.append(chance if parent == ROOT else min(chance, capped[parent]))
+    for (parent, _), node_survival in zip(edges, survival, strict=True):
+        capped.append(node_survival if parent == ROOT else min(node_survival, capped[parent]))
     # No node is likelier than its parent, so the first nodes of this order are a tree.
     order = sorted(range(len(edges)), key=lambda node: (-capped[node], node))
-    k = pays.n_rows(np.array([capped[node] for node in order]))
-    kept = sorted(order[:k])
-    names = {ROOT: ROOT, **{node: i for i, node in enumerate(kept)}}
+    k = policy.count_rows(np.array([capped[node] for node in order]))
+    selected = sorted(order[:k])
+    new_nodes = {ROOT: ROOT, **{node: i for i, node in enumerate(selected)}}
     return Draft(
-        tuple(edges[node][1] for node in kept),
-        tuple(names[edges[node][0]] for node in kept),
-        tuple(origins[node] for node in kept),
-        tuple(capped[node] for node in kept if pays.rate is None),
+        tuple(edges[node][1] for node in selected),
+        tuple(new_nodes[edges[node][0]] for node in selected),
+        tuple(origins[node] for node in selected),
+        tuple(capped[node] for node in selected if policy.rate is None),
     )
 
 
 @dataclass(slots=True)
 class RowAllocator:
-    """T(rows), and the tokens per second that the texts have made together so far."""
+    """Deals out the rows of passes that several texts share.
+
+    All guesses compete: the likeliest come first, whichever text they belong to, and as many get a
+    row as pay by what a pass costs and by the rate that the texts have made together so far.
+    """
 
     curve: CostCurve
     _tokens: float = 0.0
@@ -120,36 +131,38 @@ class RowAllocator:
 
     @property
     def rate(self) -> float:
-        """Tokens per second on the whole, by the curve; from a guess to what was seen."""
+        """Tokens per second on the whole, by the curve; from a prior to what was seen."""
         rows = self.curve.best_rows
         seconds = PRIOR_PASSES * self.curve.seconds(rows)
-        return (PRIOR_PASSES * SHARE * rows + self._tokens) / (seconds + self._seconds)
+        return (PRIOR_PASSES * PRIOR_RATE_SHARE * rows + self._tokens) / (seconds + self._seconds)
 
-    def allot(self, chances: Mapping[int, Sequence[float]], max_rows: int) -> dict[int, int]:
-        """For each text how many of its guesses to submit.
+    def allot(self, survival: Mapping[int, Sequence[float]], max_rows: int) -> dict[int, int]:
+        """Return for each text how many of its guesses to submit.
 
-        chances: for each text the falling probabilities of its guesses. A text's last token has a
-        row in any case. The rows are at most `max_rows` in all.
+        survival: for each of one or more texts the falling probabilities of its guesses. A text's
+        last token has a row in any case. The rows are at most `max_rows` in all.
         """
-        every = np.sort(np.concatenate([np.asarray(one, np.float64) for one in chances.values()]))
-        every = every[::-1]
-        n_texts = len(chances)
-        k = self.curve.best_draft(every, self.rate, n_others=n_texts - 1)
-        left = min(k, max_rows - n_texts)
-        allotted = dict.fromkeys(chances, 0)
-        if left < 1:
+        everyones = np.concatenate([np.asarray(own, np.float64) for own in survival.values()])
+        ranked = np.sort(everyones)[::-1]
+        n_texts = len(survival)
+        n_paying = self.curve.best_draft(ranked, self.rate, n_others=n_texts - 1)
+        n_guesses = min(n_paying, max_rows - n_texts)
+        allotted = dict.fromkeys(survival, 0)
+        if n_guesses < 1:
             return allotted
-        least = every[left - 1]
-        for key, own in chances.items():
-            allotted[key] = sum(chance > least for chance in own)
-        left -= sum(allotted.values())
-        for key, own in chances.items():
-            n_equal = min(left, sum(chance == least for chance in own))
-            allotted[key] += n_equal
-            left -= n_equal
+        # A text's figures fall, so its guesses above the cutoff are its first ones. Of those that
+        # equal it, the first texts' come first.
+        cutoff = ranked[n_guesses - 1]
+        for text, own in survival.items():
+            allotted[text] = sum(probability > cutoff for probability in own)
+        n_left = n_guesses - sum(allotted.values())
+        for text, own in survival.items():
+            n_equal = min(n_left, sum(probability == cutoff for probability in own))
+            allotted[text] += n_equal
+            n_left -= n_equal
         return allotted
 
     def update(self, rows: int, n_tokens: int) -> None:
-        """A pass of `rows` rows brought so many tokens."""
+        """Count a pass of `rows` rows that brought `n_tokens`."""
         self._tokens += n_tokens
         self._seconds += self.curve.seconds(min(rows, self.curve.max_rows))

@@ -5,7 +5,7 @@ certainty is accepted with probability p(x) and, when rejected, replaced by a dr
 x (Leviathan et al. 2023, "Fast Inference from Transformers via Speculative Decoding", with a point
 mass as the draft distribution). Drawing y ~ p and accepting the draft where y == x is that rule in
 one step. Because the random number is a function of seed and position alone, the sampled text does
-not depend on what was drafted either.
+not depend on what was drafted either. Knows one row of logits at a time: nothing of drafts.
 """
 
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class Chooser(Protocol):
     """Picks the token that follows."""
 
     def choose(self, logits: Logits, position: int) -> int:
-        """The token for `position` (0-based in the text). logits: (n_vocab,).
+        """Return the token for `position` (0-based in the text). logits: (n_vocab,).
 
         Raises BadLogitsError where the row holds no usable number.
         """
@@ -65,6 +65,8 @@ class Sampler:
 
     def choose(self, logits: Logits, position: int) -> int:
         ids, probabilities = self.distribution(logits, position)
+        # Philox is counter-based: the number for position 7 is the same whether or not those for
+        # positions 0 to 6 were drawn.
         uniform = np.random.Generator(np.random.Philox(key=self.seed, counter=position)).random()
         index = int(np.searchsorted(np.cumsum(probabilities), uniform, side="right"))
         return int(ids[min(index, len(ids) - 1)])
@@ -72,21 +74,23 @@ class Sampler:
     def distribution(
         self, logits: Logits, position: int = 0
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-        """The ids that survive the cuts, most likely first, and their probabilities (sum 1)."""
-        order = self._top(logits)
+        """Return the ids that survive the cuts, most likely first, and their probabilities.
+
+        logits: (n_vocab,). Returns (m,) and (m,), 1 <= m <= n_vocab; the probabilities add up to 1.
+        Raises BadLogitsError where the row holds no usable number.
+        """
+        if 0 < self.top_k < len(logits):
+            # A partition is linear in the vocabulary; only the k survivors are sorted.
+            top = np.argpartition(-logits, self.top_k - 1)[: self.top_k]
+        else:
+            top = np.arange(len(logits))
+        order = top[np.argsort(-logits[top], kind="stable")]
         scaled = logits[order].astype(np.float64)
         if not np.isfinite(scaled[0]) or np.isnan(logits).any():
             raise BadLogitsError(f"no usable logits for position {position}")
         weights = np.exp((scaled - scaled[0]) / self.temperature)
         weights /= weights.sum()
+        # top-p keeps the token that crosses the threshold: what counts is the sum before it.
         before = np.cumsum(weights) - weights
         keep = (before < self.top_p) & (weights >= self.min_p * weights[0])
         return order[keep], weights[keep] / weights[keep].sum()
-
-    def _top(self, logits: Logits) -> npt.NDArray[np.int64]:
-        k = self.top_k
-        if 0 < k < len(logits):
-            pool = np.argpartition(-logits, k - 1)[:k]
-        else:
-            pool = np.arange(len(logits))
-        return pool[np.argsort(-logits[pool], kind="stable")]

@@ -1,11 +1,18 @@
-"""What the writer changed once, carried into the rest of the source.
+"""Edits made once, carried into the rest of the source.
 
 After `total` became `sum` at one place, the remaining source is rewritten so that the copy drafter
 copies `sum` at the next one. Works on bytes, at identifier borders, because the tokens of a + b
 are not those of a and those of b: the rewritten source is tokenised anew.
+
+    source        total = price * total
+    written       sum =                      the edit shows total -> sum
+    rewritten            price * sum         drafted next, in place of price * total
+
+Knows bytes and a `Vocabulary`: nothing of positions being likely, drafts or costs.
 """
 
 import re
+import string
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
@@ -16,16 +23,20 @@ from typing import ClassVar, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["RewrittenSource", "Shift", "Substitution", "Vocabulary", "learn"]
+from redraft_lookup.draft import common_prefix_length
 
-AHEAD = 4096  # bytes that are rewritten at once: some twenty drafts
-MARGIN = 256  # tokens before the end of what was rewritten at which more of it is
+__all__ = ["IndentShift", "RewrittenSource", "Substitution", "Vocabulary", "learn_substitution"]
+
+REWRITE_BYTES = 4096  # that are rewritten at once: some twenty drafts
+REWRITE_MARGIN = 256  # tokens before the end of what was rewritten at which more of it is
 NEWLINE = ord("\n")
 MAX_LENGTH = 200  # bytes of a substitution: longer ones do not come back
 
-SURE_SHIFT = 2  # hits: a line that is indented otherwise seldom is the only one
+SHIFT_PRIOR_HITS = 2  # a line that is indented otherwise seldom is the only one
 
-WORD = rb"[A-Za-z0-9_\x80-\xff]"
+# Bytes of identifiers; those above ASCII are parts of letters like ö.
+WORD_BYTES = f"{string.ascii_letters}{string.digits}_".encode() + bytes(range(0x80, 0x100))
+WORD = rb"[A-Za-z0-9_\x80-\xff]"  # one of them
 LAST_WORD = re.compile(rb"(?:" + WORD + rb")+[^A-Za-z0-9_\n\x80-\xff]*\Z")
 
 
@@ -47,28 +58,32 @@ class Substitution:
     misses: int = 0
     pattern: re.Pattern[bytes] = field(init=False)
 
-    is_local: ClassVar[bool] = False  # one at a time, and over with its first miss
+    is_local: ClassVar[bool] = False  # one at a time, and refuted by its first miss
 
     def __post_init__(self) -> None:
-        self.pattern = self._compiled()
+        self.pattern = self.compile_pattern()
 
-    def places(self, text: bytes, start: int, stop: int) -> Iterator[tuple[int, int, bytes]]:
-        """Where `text` from `start` to `stop` says something else than it should, and what."""
-        place = text.find(self.old, start, stop)  # far faster than the pattern
-        if place >= 0:
-            for match in self.pattern.finditer(text, place, stop):
-                yield *match.span(), self._instead(match)
-
-    def _instead(self, _: re.Match[bytes]) -> bytes:
-        return self.new
-
-    def _compiled(self) -> re.Pattern[bytes]:
+    def compile_pattern(self) -> re.Pattern[bytes]:
+        """Return the pattern of `old` on its own: `total`, not the start of `totals`."""
         before = rb"(?<!" + WORD + rb")" if _is_word(self.old[:1]) else rb""
         after = rb"(?!" + WORD + rb")" if _is_word(self.old[-1:]) else rb""
         return re.compile(before + re.escape(self.old) + after)
 
+    def replacement(self, _: re.Match[bytes]) -> bytes:
+        """Return what stands in place of a match of the pattern."""
+        return self.new
+
+    def find_occurrences(
+        self, text: bytes, start: int, stop: int
+    ) -> Iterator[tuple[int, int, bytes]]:
+        """Yield first byte, last byte + 1 and replacement of occurrences in text[start:stop]."""
+        place = text.find(self.old, start, stop)  # far faster than the pattern
+        if place >= 0:
+            for match in self.pattern.finditer(text, place, stop):
+                yield *match.span(), self.replacement(match)
+
     @property
-    def is_over(self) -> bool:
+    def is_refuted(self) -> bool:
         """Whether it was wrong too often to go on."""
         return self.misses > (0 if self.is_local else self.hits)
 
@@ -78,39 +93,53 @@ class Substitution:
         return (self.hits + 2) / (self.hits + self.misses + 3)
 
 
-class Shift(Substitution):
+class IndentShift(Substitution):
     """Lines are indented by `new` where the source indents them by `old`; one of the two is empty.
 
-    A block that goes into another one or out of it: where one line does not follow suit it ends.
+    A block that goes into another one or out of it: the first line that does not follow ends it.
     """
 
     __slots__ = ()
     is_local = True
 
-    def _instead(self, match: re.Match[bytes]) -> bytes:
-        return self.new + match[1]
-
-    def _compiled(self) -> re.Pattern[bytes]:
+    def compile_pattern(self) -> re.Pattern[bytes]:
         # With the line's first character there is always a token to be told right from wrong.
         return re.compile(rb"(?<=\n)" + re.escape(self.old) + rb"([ \t]*[^\s])")
 
+    def replacement(self, match: re.Match[bytes]) -> bytes:
+        return self.new + match[1]
 
-def learn(before: bytes, old: bytes, new: bytes, after: bytes) -> Substitution | None:
-    """The substitution that an edit shows: in `before old after`, `old` became `new`.
 
-    Widened to whole identifiers, or to the identifier in front where nothing but punctuation
-    changed. None where nothing is left that could occur again.
+def learn_substitution(before: bytes, old: bytes, new: bytes, after: bytes) -> Substitution | None:
+    """Return the substitution that an edit shows: in `before old after`, `old` became `new`.
+
+    It is widened to whole identifiers, or to the identifier in front where nothing but punctuation
+    changed, and None where nothing is left that could occur again. Tokens seldom end where an edit
+    does, so `old` and `new` are any bytes:
+
+        before   old     new      after     substitution
+        x = to   tal     ken      + 1       total -> token   (to belongs to both words)
+        x =      total   sum      + 1       total -> sum
+        f(x              , y      )         x -> x, y        (nothing was there: the word in front)
+        f        (       [        0]        f( -> f[         (punctuation alone is everywhere)
+        (        (       [        0]        None
+
+    A line that is indented otherwise and else the same gives an `IndentShift`.
     """
-    shift = _shift(before, old, new)
+    shift = _learn_shift(before, old, new)
     if shift:
         return shift
+    # The part of an identifier in front of the edit, and then the part behind it.
     if _is_word(old[:1] or after[:1]) or _is_word(new[:1]):
-        stem = _tail(before)
+        tail = before[-MAX_LENGTH:]
+        stem = tail[len(tail.rstrip(WORD_BYTES)) :]
         old, new = stem + old, stem + new
         before = before[: len(before) - len(stem)]
     if _is_word(old[-1:] or before[-1:]) or _is_word(new[-1:]):
-        ending = _head(after)
+        head = after[:MAX_LENGTH]
+        ending = head[: len(head) - len(head.lstrip(WORD_BYTES))]
         old, new = old + ending, new + ending
+    # Signs that both begin or end with are no part of the change: `(a)` -> `(b)` is `a` -> `b`.
     while old and old[:1] == new[:1] and not _is_word(old[:1]):
         before, old, new = before + old[:1], old[1:], new[1:]
     while old and old[-1:] == new[-1:] and not _is_word(old[-1:]):
@@ -125,24 +154,24 @@ def learn(before: bytes, old: bytes, new: bytes, after: bytes) -> Substitution |
     return Substitution(old, new)
 
 
-def _shift(before: bytes, old: bytes, new: bytes) -> Shift | None:
-    """What the line shows on which the edit ends, if it is indented otherwise and else the same.
+def _learn_shift(before: bytes, old: bytes, new: bytes) -> IndentShift | None:
+    """Return the shift of the line on which the edit ends, if only its indentation changed.
 
     Lines may have been put in front of it; where some were taken away, it is another line.
     """
-    n_both = min(len(old), len(new))
-    same = next((i for i in range(n_both) if old[i] != new[i]), n_both)
+    n_same = common_prefix_length(old, new)
     (_, old_break, old_line), (_, new_break, new_line) = (
         (before + part).rpartition(b"\n") for part in (old, new)
     )
     old_rest, new_rest = old_line.lstrip(b" \t"), new_line.lstrip(b" \t")
-    if b"\n" in old[same:] or not old_break or not new_break or old_rest != new_rest:
+    if b"\n" in old[n_same:] or not old_break or not new_break or old_rest != new_rest:
         return None
-    was, now = old_line.removesuffix(old_rest), new_line.removesuffix(new_rest)
-    if was != now and was.endswith(now):
-        return Shift(was.removesuffix(now), b"", hits=SURE_SHIFT)
-    if was != now and now.endswith(was):
-        return Shift(b"", now.removesuffix(was), hits=SURE_SHIFT)
+    old_indent, new_indent = old_line.removesuffix(old_rest), new_line.removesuffix(new_rest)
+    # From 8 to 4 blanks, 4 go away; tabs to blanks is no shift: neither ends with the other.
+    if old_indent != new_indent and old_indent.endswith(new_indent):
+        return IndentShift(old_indent.removesuffix(new_indent), b"", hits=SHIFT_PRIOR_HITS)
+    if old_indent != new_indent and new_indent.endswith(old_indent):
+        return IndentShift(b"", new_indent.removesuffix(old_indent), hits=SHIFT_PRIOR_HITS)
     return None
 
 
@@ -150,8 +179,8 @@ class RewrittenSource:
     """The text to copy, from some byte on, with substitutions carried out a good way ahead.
 
     `ids` and `array` are its tokens. For each of them `offsets` has the byte of the original text
-    where it starts and `owners` the substitution it belongs to, or None. The first `n_ahead` of
-    them were rewritten; what follows is the original, until the next `rewrite`.
+    where it starts and `applied` the substitution that wrote it, or None. The first `n_rewritten`
+    of them were rewritten; what follows is the original, until the next `rewrite`.
     """
 
     def __init__(self, ids: Sequence[int], vocabulary: Vocabulary) -> None:
@@ -165,113 +194,116 @@ class RewrittenSource:
         self.array: npt.NDArray[np.int32] = np.asarray(ids, np.int32)
         self._original_array = self.array
         self.offsets = self._starts
-        self.owners: list[Substitution | None] = [None] * len(ids)
+        self.applied: list[Substitution | None] = [None] * len(ids)
         self.substitutions: list[Substitution] = []
-        self.n_ahead = len(ids)
+        self.n_rewritten = len(ids)
 
     def rewrite(
         self, start: int, substitutions: Sequence[Substitution], *, untouched: int = 0
     ) -> None:
         """Begin at byte `start` of the original and carry these substitutions.
 
-        What begins before byte `untouched` stays as it is.
+        What begins before byte `untouched` stays as it is. Tokenising takes time, so only some
+        `REWRITE_BYTES` are rewritten, up to an original token that begins a line: a cut there
+        changes the tokens around it least.
         """
         self.substitutions = list(substitutions)
-        rest = self._border(max(start, untouched) + AHEAD)
+        rest = self._next_line_start(max(start, untouched) + REWRITE_BYTES)
         stop = self._starts[rest] if rest < len(self._starts) else len(self.text)
         parts: list[bytes] = []
-        marks: list[_Mark] = []
+        segments: list[_Segment] = []
         new_end, old_end = 0, start
-        for first, last, new, owner in self._spans(max(start, untouched), stop):
-            marks.append(_Mark(new_end, old_end, first - old_end, None))
+        # Original and substituted segments alternate.
+        for first, last, new, substitution in self._find_spans(max(start, untouched), stop):
+            segments.append(_Segment(new_end, old_end, first - old_end, None))
             parts += (self.text[old_end:first], new)
             new_end += first - old_end
-            marks.append(_Mark(new_end, first, len(new), owner))
+            segments.append(_Segment(new_end, first, len(new), substitution))
             new_end += len(new)
             old_end = last
-        marks.append(_Mark(new_end, old_end, stop - old_end, None))
+        segments.append(_Segment(new_end, old_end, stop - old_end, None))
         parts.append(self.text[old_end:stop])
-        ahead = list(self._vocabulary.tokenize(b"".join(parts)))
-        self.n_ahead = len(ahead)
-        offsets, owners = self._locate(ahead, marks)
-        self.ids = ahead + self._original[rest:]
-        self.array = np.concatenate((np.asarray(ahead, np.int32), self._original_array[rest:]))
+        rewritten = list(self._vocabulary.tokenize(b"".join(parts)))
+        self.n_rewritten = len(rewritten)
+        offsets, applied = self._locate(rewritten, segments)
+        self.ids = rewritten + self._original[rest:]
+        self.array = np.concatenate((np.asarray(rewritten, np.int32), self._original_array[rest:]))
         self.offsets = offsets + self._starts[rest:]
-        self.owners = owners + [None] * (len(self._original) - rest)
+        self.applied = applied + [None] * (len(self._original) - rest)
 
-    def is_short(self, position: int) -> bool:
-        """Whether copying from `position` will soon leave what was rewritten."""
+    def needs_rewrite(self, position: int) -> bool:
+        """Return whether copying from `position` will soon leave what was rewritten."""
         return (
             bool(self.substitutions)
-            and position + MARGIN > self.n_ahead
-            and self.n_ahead < len(self.ids)
+            and position + REWRITE_MARGIN > self.n_rewritten
+            and self.n_rewritten < len(self.ids)
             and position < len(self.ids)
         )
 
-    def _border(self, byte: int) -> int:
-        """The first original token from `byte` on that begins a line; their number if none does."""
+    def next_occurrence(self, substitution: Substitution, start: int) -> tuple[int, int] | None:
+        """Return the bytes [first, last) of the first occurrence from byte `start` on, or None."""
+        occurrence = next(substitution.find_occurrences(self.text, start, len(self.text)), None)
+        return occurrence and occurrence[:2]
+
+    def _next_line_start(self, byte: int) -> int:
+        """Return the first original token from `byte` on that begins a line, or their number."""
         index = bisect_left(self._starts, byte)
         while index < len(self._starts) and self.text[self._starts[index] - 1] != NEWLINE:
             index += 1
         return index
 
-    def occurrence(self, substitution: Substitution, start: int) -> tuple[int, int] | None:
-        """The first bytes [start, stop) left to substitute from byte `start` on."""
-        found = next(substitution.places(self.text, start, len(self.text)), None)
-        return found and found[:2]
+    def _find_spans(self, start: int, stop: int) -> list[tuple[int, int, bytes, Substitution]]:
+        """Return first byte, last byte + 1, replacement and substitution of spans to replace.
 
-    def _spans(self, start: int, stop: int) -> list[tuple[int, int, bytes, Substitution]]:
-        """First byte, last byte, what stands there instead and whose work it is, ascending."""
-        found = [
-            (*place, substitution)
+        They ascend and do not overlap: of two that do, the earlier one stays, and of two that begin
+        together the longer one.
+        """
+        spans = [
+            (*occurrence, substitution)
             for substitution in self.substitutions
-            for place in substitution.places(self.text, start, stop)
+            for occurrence in substitution.find_occurrences(self.text, start, stop)
         ]
-        found.sort(key=lambda span: (span[0], -span[1]))
-        apart: list[tuple[int, int, bytes, Substitution]] = []
-        for span in found:
-            if not apart or span[0] >= apart[-1][1]:
-                apart.append(span)
-        return apart
+        spans.sort(key=lambda span: (span[0], -span[1]))
+        disjoint: list[tuple[int, int, bytes, Substitution]] = []
+        for span in spans:
+            if not disjoint or span[0] >= disjoint[-1][1]:
+                disjoint.append(span)
+        return disjoint
 
     def _locate(
-        self, ids: Sequence[int], marks: Sequence["_Mark"]
+        self, ids: Sequence[int], segments: Sequence["_Segment"]
     ) -> tuple["array[int]", list[Substitution | None]]:
-        """The offsets and owners of rewritten `ids`."""
+        """Return the offsets in the original and the applied substitutions of rewritten `ids`.
+
+        A token belongs to a substitution when it holds one of its bytes: of `price| *| su|m` the
+        last two do. ` su` begins at the original blank, `m` counts as beginning where `total` does.
+        """
         ends = np.cumsum([len(self._vocabulary.piece(token)) for token in ids])
         starts = np.concatenate(([0], ends[:-1]))
-        new_bytes = np.array([one.new_byte for one in marks])
-        old_bytes = np.array([one.old_byte for one in marks])
-        moves = np.array([one.owner is None for one in marks])
-        mark = np.searchsorted(new_bytes, starts, side="right") - 1
-        offsets = old_bytes[mark] + np.where(moves[mark], starts - new_bytes[mark], 0)
-        owners: list[Substitution | None] = [None] * len(ids)
-        for one in marks:
-            if one.owner is not None:
-                first = int(np.searchsorted(ends, one.new_byte, side="right"))
-                last = int(np.searchsorted(starts, one.new_byte + one.length, side="left"))
-                owners[first:last] = [one.owner] * (last - first)
-        return array("i", offsets.astype(np.int32).tobytes()), owners
+        new_starts = np.array([segment.new_start for segment in segments])
+        old_starts = np.array([segment.old_start for segment in segments])
+        is_original = np.array([segment.substitution is None for segment in segments])
+        index = np.searchsorted(new_starts, starts, side="right") - 1
+        # Inside a substitution no byte of the original corresponds to one of the rewritten text.
+        offsets = old_starts[index] + np.where(is_original[index], starts - new_starts[index], 0)
+        applied: list[Substitution | None] = [None] * len(ids)
+        for segment in segments:
+            if segment.substitution is not None:
+                new_end = segment.new_start + segment.length
+                first = int(np.searchsorted(ends, segment.new_start, side="right"))
+                last = int(np.searchsorted(starts, new_end, side="left"))
+                applied[first:last] = [segment.substitution] * (last - first)
+        return array("i", offsets.astype(np.int32).tobytes()), applied
 
 
-class _Mark(NamedTuple):
-    """A stretch of rewritten bytes: where it begins, there and in the original, and whose it is."""
+class _Segment(NamedTuple):
+    """A stretch of rewritten bytes: its start there and in the original, and who wrote it."""
 
-    new_byte: int
-    old_byte: int
+    new_start: int
+    old_start: int
     length: int
-    owner: Substitution | None
+    substitution: Substitution | None
 
 
 def _is_word(byte: bytes) -> bool:
     return re.match(WORD, byte) is not None
-
-
-def _tail(data: bytes) -> bytes:
-    found = re.search(rb"(?:" + WORD + rb")+\Z", data[-MAX_LENGTH:])
-    return found[0] if found else b""
-
-
-def _head(data: bytes) -> bytes:
-    found = re.match(rb"(?:" + WORD + rb")+", data[:MAX_LENGTH])
-    return found[0] if found else b""

@@ -39,18 +39,26 @@ class ScriptedTarget:
         self._rows: tuple[int, ...] = ()
 
     def forward(self, token: int, draft: Draft) -> npt.NDArray[np.float32]:
+        """Return (1 + k, n_vocab) logits: 1 for the token the script goes on with, else 0.
+
+        Raises ValueError where the pass has more than `max_rows` rows.
+        """
         if len(draft) >= self.max_rows:
             raise ValueError(f"{1 + len(draft)} rows, but max_rows is {self.max_rows}")
         self.passes.append(1 + len(draft))
         self._rows = (token, *draft.tokens)
-        texts = {ROOT: len(self.cache) + 1 if self._on_script((*self.cache, token)) else None}
+        text = (*self.cache, token)
+        # For each node the length of the text up to it, or None once the text has left the script.
+        lengths: dict[int, int | None] = {
+            ROOT: len(text) if text == self._script[: len(text)] else None
+        }
         logits = np.zeros((1 + len(draft), self._n_vocab), np.float32)
-        logits[0, self._after(texts[ROOT])] = 1
+        logits[0, self._next_token(lengths[ROOT])] = 1
         for node, (guess, parent) in enumerate(zip(draft.tokens, draft.parents, strict=True)):
-            length = texts[parent]
-            right = length is not None and self._after(length) == guess
-            texts[node] = length + 1 if length is not None and right else None
-            logits[node + 1, self._after(texts[node])] = 1
+            length = lengths[parent]
+            is_right = length is not None and self._next_token(length) == guess
+            lengths[node] = length + 1 if length is not None and is_right else None
+            logits[node + 1, self._next_token(lengths[node])] = 1
         return logits
 
     def commit(self, rows: Sequence[int]) -> None:
@@ -60,9 +68,7 @@ class ScriptedTarget:
         """Forget the last `n_tokens` that were committed."""
         del self.cache[len(self.cache) - n_tokens :]
 
-    def _on_script(self, text: tuple[int, ...]) -> bool:
-        return text == self._script[: len(text)]
-
-    def _after(self, length: int | None) -> int:
-        in_script = length is not None and length < len(self._script)
-        return self._script[length] if in_script and length is not None else self._end_id
+    def _next_token(self, length: int | None) -> int:
+        if length is None or length >= len(self._script):
+            return self._end_id
+        return self._script[length]

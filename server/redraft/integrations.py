@@ -30,7 +30,7 @@ import numpy as np
 import numpy.typing as npt
 from llama_cpp.llama_speculative import LlamaDraftModel
 
-from redraft_lookup.prompt_lookup import SuffixIndex
+from redraft_lookup import SuffixIndex
 
 __all__ = ["SuffixLookupDecoding"]
 
@@ -63,7 +63,7 @@ class SuffixLookupDecoding(LlamaDraftModel):  # type: ignore[misc]  # llama_cpp 
         if not np.array_equal(np.asarray(self._index.tokens, np.intc), input_ids[:n_indexed]):
             self._index, n_indexed = SuffixIndex(), 0
         self._index.extend(input_ids[n_indexed:].tolist())
-        match = self._index.longest()
+        match = self._index.longest_match()
         if match is None:
             return np.empty(0, np.intc)
         stop = match.position + self.num_pred_tokens

@@ -118,7 +118,7 @@ class TestLearnedEdits:
         after = before.replace("total", "first", 1)
         words = Words(pattern)
         edit = draft_edit(before, after, words=words)
-        assert edit.drafter._source.substitutions == []
+        assert edit.drafter._pointer.substitutions == []
         n_ahead = len(edit.tokens) // 2
         wrong = sum(step.drafted - step.accepted for step in edit.steps)
         assert wrong < 2 * SLOPE_CURVE.best_rows + 20
@@ -144,7 +144,7 @@ class TestLearnedEdits:
         words = Words(pattern)
         edit = draft_edit(before, after, words=words)
         assert edit.origins.count("learned") > len(block)
-        assert edit.drafter._source.substitutions == []
+        assert edit.drafter._pointer.substitutions == []
         third = after.index(moved[2])
         assert edit.n_fresh_after(n_tokens(after[:third], words)) <= 4
         assert len(edit.rows) <= 20

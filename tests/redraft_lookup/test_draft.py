@@ -68,11 +68,13 @@ FORK = Draft((1, 2, 3, 4), (-1, 0, 0, 2), ("copied", "copied", "learned", "guess
         pytest.param(4, 4, {1}, (), (), id="nothing when the first is forbidden"),
     ],
 )
-def test_a_draft_is_limited(size: int, depth: int, forbidden: set, tokens: tuple, parents: tuple):
-    limited = FORK.limited(size, depth, frozenset(forbidden))
-    assert (limited.tokens, limited.parents) == (tokens, parents)
+def test_pruning_keeps_the_first_nodes_that_fit(
+    size: int, depth: int, forbidden: set, tokens: tuple, parents: tuple
+):
+    pruned = FORK.prune(size, depth, frozenset(forbidden))
+    assert (pruned.tokens, pruned.parents) == (tokens, parents)
     origin = dict(zip(FORK.tokens, FORK.origins, strict=True))
-    assert limited.origins == tuple(origin[token] for token in tokens)
+    assert pruned.origins == tuple(origin[token] for token in tokens)
 
 
 def test_an_empty_draft_is_false():

@@ -4,46 +4,48 @@ import numpy as np
 import pytest
 
 from redraft_lookup.hazard import (
-    AGES,
     COPY_RUNS,
     LOOKUP_RUNS,
+    MAX_AGE,
     Hazard,
     Odds,
-    first_of_copy,
-    first_of_lookup,
+    make_copy_odds,
+    make_lookup_odds,
 )
 from redraft_lookup.prompt_lookup import MAX_LENGTH
 
 
 @pytest.mark.parametrize("priors", [COPY_RUNS, LOOKUP_RUNS], ids=["copy", "lookup"])
 def test_before_anything_is_seen_the_priors_hold(priors):
-    keep = Hazard(priors).going_on(0, 600)
+    keep = Hazard(priors).survival_probabilities(0, 600)
     for bucket, prior in enumerate(priors):
         age = 0 if bucket == 0 else 2 ** (bucket - 1)
         assert keep[age] == pytest.approx(1 - prior)
 
 
-def test_going_on_starts_at_the_age_given():
+def test_survival_starts_at_the_age_given():
     hazard = Hazard(COPY_RUNS)
-    assert np.array_equal(hazard.going_on(5, 20), hazard.going_on(0, 25)[5:])
+    assert np.array_equal(
+        hazard.survival_probabilities(5, 20), hazard.survival_probabilities(0, 25)[5:]
+    )
 
 
-@pytest.mark.parametrize("age", [0, 300, AGES - 1, AGES, 10 * AGES])
+@pytest.mark.parametrize("age", [0, 300, MAX_AGE - 1, MAX_AGE, 10 * MAX_AGE])
 def test_any_age_has_a_chance(age: int):
-    keep = Hazard(COPY_RUNS).going_on(age, 50)
+    keep = Hazard(COPY_RUNS).survival_probabilities(age, 50)
     assert keep.shape == (50,)
     assert np.all((keep > 0) & (keep < 1))
 
 
 def test_no_token_no_figures():
-    assert Hazard(COPY_RUNS).going_on(3, 0).shape == (0,)
+    assert Hazard(COPY_RUNS).survival_probabilities(3, 0).shape == (0,)
 
 
 def test_survival_makes_its_age_surer_and_no_other():
     hazard = Hazard(COPY_RUNS)
-    before = hazard.going_on(0, 100)
-    hazard.survived(16, 16)
-    after = hazard.going_on(0, 100)
+    before = hazard.survival_probabilities(0, 100)
+    hazard.record_survival(16, 16)
+    after = hazard.survival_probabilities(0, 100)
     assert np.all(after[16:32] > before[16:32])
     assert np.array_equal(after[:16], before[:16])
     assert np.array_equal(after[32:], before[32:])
@@ -51,9 +53,9 @@ def test_survival_makes_its_age_surer_and_no_other():
 
 def test_a_break_makes_its_age_less_sure_and_no_other():
     hazard = Hazard(COPY_RUNS)
-    before = hazard.going_on(0, 100)
-    hazard.broke(5)
-    after = hazard.going_on(0, 100)
+    before = hazard.survival_probabilities(0, 100)
+    hazard.record_break(5)
+    after = hazard.survival_probabilities(0, 100)
     assert np.all(after[4:8] < before[4:8])
     assert np.array_equal(after[8:], before[8:])
 
@@ -64,10 +66,10 @@ def test_in_the_long_run_it_is_what_was_seen(true: float):
     chance = np.random.default_rng(0)
     for _ in range(3000):
         if chance.random() < true:
-            hazard.broke(5)
+            hazard.record_break(5)
         else:
-            hazard.survived(5, 1)
-    assert 1 - hazard.going_on(5, 1)[0] == pytest.approx(true, rel=0.15)
+            hazard.record_survival(5, 1)
+    assert 1 - hazard.survival_probabilities(5, 1)[0] == pytest.approx(true, rel=0.15)
 
 
 def test_odds_are_counted():
@@ -79,10 +81,10 @@ def test_odds_are_counted():
 
 
 def test_first_guesses_have_odds_for_every_figure_they_are_asked_for():
-    assert len(first_of_copy()) == 11
-    assert len(first_of_lookup()) == MAX_LENGTH + 1
-    for table in (first_of_copy(), first_of_lookup()):
+    assert len(make_copy_odds()) == 11
+    assert len(make_lookup_odds()) == MAX_LENGTH + 1
+    for table in (make_copy_odds(), make_lookup_odds()):
         means = [odds.mean for odds in table]
         assert means == sorted(means)
         assert all(0 < mean < 1 for mean in means)
-    assert first_of_copy()[0] is not first_of_copy()[0], "each drafter learns for itself"
+    assert make_copy_odds()[0] is not make_copy_odds()[0], "each drafter learns for itself"

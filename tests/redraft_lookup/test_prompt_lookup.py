@@ -50,7 +50,7 @@ def n_places(tokens: list[int]) -> int:
     ],
 )
 def test_longest(tokens: list[int], expected: Match | None):
-    assert SuffixIndex(tokens).longest() == expected
+    assert SuffixIndex(tokens).longest_match() == expected
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -68,7 +68,7 @@ def test_it_is_that_of_a_slow_scan_while_chains_are_short(seed: int):
             new = chance.choices(alphabet, k=chance.randrange(4))
         tokens += new
         index.extend(new)
-        match = index.longest()
+        match = index.longest_match()
         if len(tokens) > KEY and n_places(tokens) <= MAX_CHAIN // 2:  # the rest: other keys
             n_exact += 1
             assert match == scan(tokens)
@@ -86,13 +86,13 @@ def test_places_beyond_the_chain_are_not_looked_at():
     old = [9, 8, 7, 1, 2]
     for n_newer, length in ((MAX_CHAIN - 1, 5), (MAX_CHAIN, 2)):
         newer = [token for i in range(n_newer) for token in (100 + i, 1, 2)]
-        match = SuffixIndex([*old, *newer, 200, *old]).longest()
+        match = SuffixIndex([*old, *newer, 200, *old]).longest_match()
         assert match
         assert match.length == length
 
 
 def test_a_match_is_no_longer_than_what_proves_something():
-    match = SuffixIndex([5] * 200).longest()
+    match = SuffixIndex([5] * 200).longest_match()
     assert match == Match(199, MAX_LENGTH)
 
 
@@ -106,7 +106,7 @@ def test_how_the_text_came_makes_no_difference(seed: int):
         n = chance.randrange(1, 700)
         grown.extend(tokens[at : at + n])
         at += n
-    assert grown.longest() == whole.longest()
+    assert grown.longest_match() == whole.longest_match()
     assert grown.tokens == whole.tokens
 
 

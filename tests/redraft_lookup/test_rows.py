@@ -1,4 +1,4 @@
-"""Whose guesses get the rows of a pass that several texts share."""
+"""Whose guesses get the rows of a pass that several texts allocator."""
 
 import itertools
 import random
@@ -39,12 +39,12 @@ def test_as_many_guesses_get_a_row_as_pay(curve, chances, rows):
 def test_the_rows_are_the_best_that_any_allotment_gives(curve: CostCurve, seed: int):
     rng = random.Random(seed)
     chances = {key: falling(rng.random(), rng.randrange(7)) for key in range(3)}
-    share = RowAllocator(curve)
-    found = share.allot(chances, curve.max_rows)
+    allocator = RowAllocator(curve)
+    found = allocator.allot(chances, curve.max_rows)
 
     def worth(rows: dict[int, int]) -> float:
         gain = sum(sum(chances[key][: rows[key]]) for key in rows)
-        return gain - share.rate * curve.seconds(3 + sum(rows.values()))
+        return gain - allocator.rate * curve.seconds(3 + sum(rows.values()))
 
     every = itertools.product(*(range(len(one) + 1) for one in chances.values()))
     best = max(worth(dict(zip(chances, rows, strict=True))) for rows in every)
@@ -59,10 +59,10 @@ def test_no_pass_is_larger_than_it_may_be(max_rows: int):
 
 
 def test_what_a_second_is_worth_is_learnt():
-    share = RowAllocator(SLOPE_CURVE)
+    allocator = RowAllocator(SLOPE_CURVE)
     for _ in range(20_000):
-        share.update(SLOPE_CURVE.best_rows, 1)
-    assert share.rate == pytest.approx(1 / SLOPE_CURVE.seconds(SLOPE_CURVE.best_rows), rel=0.1)
+        allocator.update(SLOPE_CURVE.best_rows, 1)
+    assert allocator.rate == pytest.approx(1 / SLOPE_CURVE.seconds(SLOPE_CURVE.best_rows), rel=0.1)
 
 
 class Bytes:

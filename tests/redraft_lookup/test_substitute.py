@@ -6,12 +6,12 @@ import pytest
 from tests.redraft_lookup.words import MERGING, PLAIN, Words
 
 from redraft_lookup.substitute import (
-    AHEAD,
     MAX_LENGTH,
+    REWRITE_BYTES,
+    IndentShift,
     RewrittenSource,
-    Shift,
     Substitution,
-    learn,
+    learn_substitution,
 )
 
 
@@ -33,8 +33,10 @@ from redraft_lookup.substitute import (
         pytest.param("", "a" * 201, "b", " ", None, id="too long to come back"),
     ],
 )
-def test_learn(before: str, old: str, new: str, after: str, expected: tuple[str, str] | None):
-    found = learn(*(text.encode() for text in (before, old, new, after)))
+def test_an_edit_shows_a_substitution(
+    before: str, old: str, new: str, after: str, expected: tuple[str, str] | None
+):
+    found = learn_substitution(*(text.encode() for text in (before, old, new, after)))
     assert (found and (found.old.decode(), found.new.decode())) == expected
 
 
@@ -53,8 +55,8 @@ def test_learn(before: str, old: str, new: str, after: str, expected: tuple[str,
 def test_a_line_that_is_indented_otherwise_teaches_a_shift(
     before: str, old: str, new: str, expected: tuple[str, str]
 ):
-    found = learn(before.encode(), old.encode(), new.encode(), b" = 1\n")
-    assert isinstance(found, Shift)
+    found = learn_substitution(before.encode(), old.encode(), new.encode(), b" = 1\n")
+    assert isinstance(found, IndentShift)
     assert (found.old.decode(), found.new.decode()) == expected
 
 
@@ -71,7 +73,9 @@ def test_a_line_that_is_indented_otherwise_teaches_a_shift(
     ],
 )
 def test_no_shift(before: str, old: str, new: str):
-    assert not isinstance(learn(before.encode(), old.encode(), new.encode(), b" z\n"), Shift)
+    assert not isinstance(
+        learn_substitution(before.encode(), old.encode(), new.encode(), b" z\n"), IndentShift
+    )
 
 
 @pytest.mark.parametrize(
@@ -87,7 +91,7 @@ def test_a_shift_moves_the_filled_lines_that_it_can(old: str, new: str, shifted:
     text = "a:\n    b\n\n        c\n  d\ne"
     source, shift = (
         RewrittenSource(words.tokenize(text.encode()), words),
-        Shift(old.encode(), new.encode()),
+        IndentShift(old.encode(), new.encode()),
     )
     source.rewrite(0, [shift])
     assert words.text(source.ids) == shifted
@@ -100,7 +104,7 @@ def test_what_is_learnt_makes_the_new_text_of_the_old(seed: int):
     before, old, new, after = (
         "".join(chance.choices("ab_ (),\n", k=chance.randrange(6))).encode() for _ in range(4)
     )
-    found = learn(before, old, new, after)
+    found = learn_substitution(before, old, new, after)
     if found is not None and not found.is_local:
         assert found.old in before + old + after
         replaced = (before + old + after).replace(found.old, found.new)
@@ -134,13 +138,13 @@ def test_the_probability_follows_what_came():
 
 
 def expect_in_step(source: RewrittenSource, words: Words) -> None:
-    """Tokens, array, offsets and owners tell the same story."""
+    """Tokens, array, offsets and applied substitutions tell the same story."""
     assert list(source.array) == list(source.ids)
-    assert len(source.ids) == len(source.offsets) == len(source.owners)
+    assert len(source.ids) == len(source.offsets) == len(source.applied)
     assert list(source.offsets) == sorted(source.offsets)
-    for token, offset, owner in zip(source.ids, source.offsets, source.owners, strict=True):
+    for token, offset, applied in zip(source.ids, source.offsets, source.applied, strict=True):
         piece = words.piece(token)
-        if owner is None:
+        if applied is None:
             assert source.text[offset : offset + len(piece)] == piece
 
 
@@ -155,7 +159,7 @@ class TestSource:
         words = Words(pattern)
         source = self.source(words)
         assert words.text(source.ids) == self.TEXT
-        assert source.owners == [None] * len(source.ids)
+        assert source.applied == [None] * len(source.ids)
         expect_in_step(source, words)
 
     def test_a_rewritten_rest(self, pattern: bytes):
@@ -163,9 +167,13 @@ class TestSource:
         source, rename = self.source(words), Substitution(b"total", b"amount")
         source.rewrite(8, [rename])
         assert words.text(source.ids) == "amount + x\nshow(amount, subtotal)\n"
-        owned = [token for token, o in zip(source.ids, source.owners, strict=True) if o is rename]
-        assert "amount" in words.text(owned)
-        assert "x" not in words.text(owned)
+        substituted = [
+            token
+            for token, applied in zip(source.ids, source.applied, strict=True)
+            if applied is rename
+        ]
+        assert "amount" in words.text(substituted)
+        assert "x" not in words.text(substituted)
         expect_in_step(source, words)
 
     def test_what_is_to_stay_untouched(self, pattern: bytes):
@@ -189,15 +197,15 @@ class TestSource:
 
     def test_the_first_occurrence_left(self, pattern: bytes):
         source, rename = self.source(Words(pattern)), Substitution(b"total", b"amount")
-        assert source.occurrence(rename, 1) == (8, 13)
-        assert source.occurrence(rename, 24) is None
+        assert source.next_occurrence(rename, 1) == (8, 13)
+        assert source.next_occurrence(rename, 24) is None
 
     def test_no_text(self, pattern: bytes):
         words = Words(pattern)
         source = self.source(words, "")
         source.rewrite(0, [Substitution(b"a", b"b")])
         assert source.ids == []
-        assert not source.is_short(0)
+        assert not source.needs_rewrite(0)
 
     def test_a_long_text_is_rewritten_some_way_ahead_and_later_on(self, pattern: bytes):
         words = Words(pattern)
@@ -206,16 +214,19 @@ class TestSource:
         source, rename = self.source(words, text), Substitution(b"total", b"amount")
         source.rewrite(0, [rename])
         renamed = text.replace("total", "amount")
-        rewritten = words.text(source.ids[: source.n_ahead])
+        rewritten = words.text(source.ids[: source.n_rewritten])
         assert renamed.startswith(rewritten)
-        assert AHEAD <= len(rewritten) < 2 * AHEAD
-        assert words.text(source.ids[source.n_ahead :]) == text[text.index("\n", AHEAD - 1) + 1 :]
+        assert REWRITE_BYTES <= len(rewritten) < 2 * REWRITE_BYTES
+        assert (
+            words.text(source.ids[source.n_rewritten :])
+            == text[text.index("\n", REWRITE_BYTES - 1) + 1 :]
+        )
         expect_in_step(source, words)
-        position = next(i for i in range(len(source.ids)) if source.is_short(i))
+        position = next(i for i in range(len(source.ids)) if source.needs_rewrite(i))
         start = source.offsets[position]
         source.rewrite(start, [rename])
         assert renamed.endswith(text[start:].replace("total", "amount"))
-        assert words.text(source.ids[: source.n_ahead]).count("total") == 0
+        assert words.text(source.ids[: source.n_rewritten]).count("total") == 0
 
     @pytest.mark.parametrize("seed", range(15))
     def test_rewriting_is_replacing(self, pattern: bytes, seed: int):
