@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from redraft import models
-from redraft.bench.subject import Subject
+from redraft.bench.engine import BenchEngine
 
 # Slowest last: a broken rule or table is reported in seconds, before a model is loaded.
 MODEL_FIXTURES = ("small_model_path", "coder_model_path")
@@ -30,10 +30,10 @@ def coder_model_path() -> Path:
 
 
 @pytest.fixture(scope="module")
-def subject(small_model_path: Path) -> Iterator[Subject]:
+def bench_engine(small_model_path: Path) -> Iterator[BenchEngine]:
     """The small model as benchmarks drive it."""
-    with Subject.load(small_model_path, n_ctx=4096) as subject:
-        yield subject
+    with BenchEngine.load(small_model_path, n_ctx=4096) as bench_engine:
+        yield bench_engine
 
 
 @pytest.fixture(autouse=True)

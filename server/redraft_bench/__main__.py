@@ -5,8 +5,9 @@ import sys
 from collections.abc import Sequence
 
 from redraft.cli import run
-from redraft_bench import report
-from redraft_bench.commands import codemod, drafter, memory, peers, quality, simulate, workloads
+from redraft_bench import codemod, drafter, memory, report, simulate, workloads
+from redraft_bench.peers import compare
+from redraft_bench.quality import measure
 
 __all__ = ["main"]
 
@@ -14,9 +15,9 @@ __all__ = ["main"]
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; `argv` defaults to the process's arguments."""
     parser = argparse.ArgumentParser(prog="python -m redraft_bench", description=__doc__)
-    verbs = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (peers, quality, workloads, memory, drafter, codemod, simulate, report):
-        command.add_parser(verbs)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for module in (compare, measure, workloads, memory, drafter, codemod, simulate, report):
+        module.add_parser(commands)
     return run(parser, argv)
 
 

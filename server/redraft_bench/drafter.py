@@ -1,22 +1,32 @@
-"""What drafting itself takes: time of each pass and memory, without any model.
+"""`python -m redraft_bench drafter`: time and memory of drafting itself, without any model.
 
 A source of thousands of tokens is written again with an edit every few lines, some of which come
 back (a renamed variable), so that the drafter loses its place, finds it, and learns.
 """
 
+import argparse
 import re
 import time
 import tracemalloc
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from statistics import mean, quantiles
 from typing import Final
 
-from redraft.bench.tasks import built_in
+from redraft.bench.tasks import built_in_tasks
+from redraft.cli import bench_options, options
 from redraft_bench.scripted import ScriptedVocabulary, play
 from redraft_lookup import CopyDrafter, CostCurve
 
-__all__ = ["CURVE", "DraftingCost", "bytes_per_10k", "drafting_cost", "long_text", "scripted_edit"]
+__all__ = [
+    "CURVE",
+    "DraftingCost",
+    "add_parser",
+    "build_long_text",
+    "build_scripted_edit",
+    "measure",
+    "measure_bytes_per_10k",
+]
 
 # T(k) / T(1) of a two-core x86 machine without a GPU, which drafts of many lengths pay on.
 CURVE: Final = CostCurve.of(
@@ -42,66 +52,65 @@ class DraftingCost:
     bytes_per_10k: float
 
 
-def drafting_cost(n_history: int, n_answer: int) -> DraftingCost:
-    """Time and then weigh a `CopyDrafter` behind `n_history` tokens that it may copy."""
-    source, answer, vocabulary = scripted_edit(n_history, n_answer)
-    times = [1000 * t for t in _passes(source, answer, vocabulary)]
-    cuts = quantiles(times[1:], n=100, method="inclusive")
+def measure(n_history: int, n_answer: int) -> DraftingCost:
+    """Measure time, then memory of a `CopyDrafter` behind `n_history` tokens that it may copy."""
+    source, answer, vocabulary = build_scripted_edit(n_history, n_answer)
+    began = time.perf_counter()
+    drafter = _make_drafter(source, vocabulary)
+    start_s = time.perf_counter() - began
+    passes_ms = [1000 * seconds for seconds in play(drafter, answer, CURVE).drafting_s]
+    percentiles = quantiles(passes_ms, n=100, method="inclusive")
     return DraftingCost(
         history_tokens=len(source),
         answer_tokens=len(answer),
-        passes=len(times) - 1,
-        start_ms=times[0],
-        mean_ms=mean(times[1:]),
-        median_ms=cuts[49],
-        p99_ms=cuts[98],
-        max_ms=max(times[1:]),
-        bytes_per_10k=_bytes_per_10k(source, answer, vocabulary),
+        passes=len(passes_ms),
+        start_ms=1000 * start_s,
+        mean_ms=mean(passes_ms),
+        median_ms=percentiles[49],
+        p99_ms=percentiles[98],
+        max_ms=max(passes_ms),
+        bytes_per_10k=_trace_bytes_per_10k(source, answer, vocabulary),
     )
 
 
-def _drafter(source: Sequence[int], vocabulary: ScriptedVocabulary) -> CopyDrafter:
+def measure_bytes_per_10k(n_history: int, n_answer: int) -> float:
+    """Return the bytes a `CopyDrafter` holds for 10,000 tokens of text at such an answer's end."""
+    return _trace_bytes_per_10k(*build_scripted_edit(n_history, n_answer))
+
+
+def _trace_bytes_per_10k(
+    source: list[int], answer: list[int], vocabulary: ScriptedVocabulary
+) -> float:
+    tracemalloc.start()
+    try:
+        drafter = _make_drafter(source, vocabulary)
+        play(drafter, answer, CURVE)
+        n_bytes = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    return n_bytes / (len(source) + len(answer)) * 10_000
+
+
+def _make_drafter(source: Sequence[int], vocabulary: ScriptedVocabulary) -> CopyDrafter:
     return CopyDrafter(source, source, curve=CURVE, vocabulary=vocabulary)
 
 
-def _passes(source: list[int], answer: list[int], vocabulary: ScriptedVocabulary) -> list[float]:
-    """Seconds to make the drafter, and then of each pass."""
-    start = time.perf_counter()
-    drafter = _drafter(source, vocabulary)
-    made = time.perf_counter() - start
-    return [made, *play(drafter, answer, CURVE).drafting_s]
-
-
-def bytes_per_10k(n_history: int, n_answer: int) -> float:
-    """What a `CopyDrafter` holds for 10,000 tokens of text at the end of such an answer."""
-    return _bytes_per_10k(*scripted_edit(n_history, n_answer))
-
-
-def _bytes_per_10k(source: list[int], answer: list[int], vocabulary: ScriptedVocabulary) -> float:
-    tracemalloc.start()
-    try:
-        drafter = _drafter(source, vocabulary)
-        play(drafter, answer, CURVE)
-        held = tracemalloc.get_traced_memory()[0]
-    finally:
-        tracemalloc.stop()
-    return held / (len(source) + len(answer)) * 10_000
-
-
-def scripted_edit(n_source: int, n_answer: int) -> tuple[list[int], list[int], ScriptedVocabulary]:
-    """A source of `n_source` tokens, how it begins once edited, and their vocabulary."""
+def build_scripted_edit(
+    n_source: int, n_answer: int
+) -> tuple[list[int], list[int], ScriptedVocabulary]:
+    """Return a source of `n_source` tokens, the start of its edited text, and their vocabulary."""
     vocabulary = ScriptedVocabulary()
-    source = vocabulary.tokenize(long_text(4 * n_source).encode())[:n_source]
+    source = vocabulary.tokenize(build_long_text(4 * n_source).encode())[:n_source]
     text = b"".join(map(vocabulary.piece, source)).decode()
-    answer = vocabulary.tokenize(_edited(text[: 4 * n_answer]).encode())[:n_answer]
+    answer = vocabulary.tokenize(_edit_lines(text[: 4 * n_answer]).encode())[:n_answer]
     return source, answer, vocabulary
 
 
-def long_text(n_characters: int) -> str:
-    """The built-in files over and over, each time with other names."""
+def build_long_text(n_characters: int) -> str:
+    """Return the built-in files over and over, each time with other names."""
     parts: list[str] = []
     size = number = 0
-    tasks = built_in()
+    tasks = built_in_tasks()
     while size < n_characters:
         text = tasks[number % len(tasks)].before
         names = list(dict.fromkeys(re.findall(r"\b[a-z]{4,}\b", text)))
@@ -112,8 +121,8 @@ def long_text(n_characters: int) -> str:
     return "".join(parts)
 
 
-def _edited(text: str) -> str:
-    """`text` with two names changed, a new line after every 24, and every 24th line deleted."""
+def _edit_lines(text: str) -> str:
+    """Rename two words, delete every 24th line, and add a line after every 24."""
     lines: list[str] = []
     for number, line in enumerate(text.split("\n")):
         if number % 24 == 7:
@@ -122,3 +131,33 @@ def _edited(text: str) -> str:
         if number % 24 == 19:
             lines.append(f"{line[: len(line) - len(line.lstrip())]}check({number})")
     return "\n".join(lines)
+
+
+def add_parser(commands: options.Subparsers) -> None:
+    """Add the command `drafter`."""
+    parser = bench_options.add_command(
+        commands, "drafter", "time and memory of drafting itself, without a model", _run
+    )
+    for name, default, what in (
+        ("--history", 32_000, "tokens"),
+        ("--answer", 4_000, "tokens to write"),
+    ):
+        parser.add_argument(
+            name,
+            type=bench_options.parse_count,
+            default=default,
+            help=f"{what} (default: %(default)s)",
+        )
+
+
+def _run(args: argparse.Namespace) -> int:
+    conditions = bench_options.begin_run(args)
+    cost = measure(args.history, args.answer)
+    bench_options.write_results(args.json, {"conditions": conditions, **asdict(cost)})
+    print(
+        f"{cost.passes} passes behind {cost.history_tokens:,} tokens, drafting:"
+        f" {cost.mean_ms:.3f} ms a pass in the mean, {cost.median_ms:.3f} in the median,"
+        f" {cost.p99_ms:.2f} at the 99th percentile, {cost.max_ms:.2f} at most;"
+        f" {cost.start_ms:.0f} ms to start, {cost.bytes_per_10k / 1e3:.0f} kB for 10,000 tokens"
+    )
+    return 0

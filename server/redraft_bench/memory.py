@@ -1,33 +1,39 @@
-"""Resident memory with and without drafting by copying: what speculation costs beside the model.
+"""`python -m redraft_bench memory`: memory with and without drafting by copying, beside the model.
 
-Each strategy runs in a process of its own, on prompts that grow: what it holds after each is
-compared with what plain decoding holds there. Bytes everywhere.
+Each strategy runs in a process of its own, on prompts that grow: the memory it holds behind each is
+compared with that of plain decoding. Bytes everywhere.
 """
 
+import argparse
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Final
 
 import psutil
 
-from redraft.bench.subject import Subject
+from redraft import models
+from redraft.bench.engine import BenchEngine, parse_strategies
+from redraft.bench.results import markdown_table
+from redraft.cli import bench_options, options, output
 from redraft.prompting import template
 from redraft.records import Piece, Prompt
-from redraft_bench.drafter import long_text
+from redraft_bench.drafter import build_long_text, measure_bytes_per_10k
 
-__all__ = ["Held", "compared", "measure"]
+__all__ = ["MemoryRecord", "add_parser", "compare_with_plain", "measure"]
 
-SEAMS: Final = 64  # tokens beside the text: the chat template's and the request's
-_ASK: Final = "\nReply with this code exactly as it is. Change nothing.\n"
+HISTORY: Final = 10_000  # tokens that the drafter's own memory is measured behind
+FRAME_TOKENS: Final = 64  # room for the chat template's and the request's tokens
+
+_REQUEST: Final = "\nReply with this code exactly as it is. Change nothing.\n"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
-    """What a process holds behind `prompt_tokens` tokens of prompt and `output_tokens` of answer.
+class MemoryRecord:
+    """Memory of a process behind `prompt_tokens` of prompt and `output_tokens` of answer.
 
     `unique` is what only this process has and would be free without it; `resident` counts what it
     shares too, and the mapped model file. Both 0 tokens: the model is loaded, nothing else.
@@ -47,44 +53,45 @@ def measure(
     *,
     n_answer: int,
     n_threads: int | None,
-) -> Iterator[tuple[Held, ...]]:
-    """For each strategy what it holds once loaded and behind prompts of so many tokens, ascending.
+) -> Iterator[tuple[MemoryRecord, ...]]:
+    """Yield each strategy's memory once loaded, and behind prompts of so many tokens, ascending.
 
     `n_answer`: tokens that are written behind each. Raises what loading and decoding raise.
     """
     for strategy in strategies:
-        # A new process each: what another one left behind would count.
-        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as alone:
-            yield alone.submit(
-                _held, model, strategy, sorted(prompts), n_answer, n_threads
+        # A new process each: what another strategy left behind would count.
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
+            yield process.submit(
+                _measure_strategy, model, strategy, sorted(prompts), n_answer, n_threads
             ).result()
 
 
-def _held(
+def _measure_strategy(
     model: Path, strategy: str, prompts: Sequence[int], n_answer: int, n_threads: int | None
-) -> tuple[Held, ...]:
-    subject = Subject.load(model, n_threads=n_threads)
-    with subject:
-        found = [_now(strategy, 0, 0)]
+) -> tuple[MemoryRecord, ...]:
+    engine = BenchEngine.load(model, n_threads=n_threads)
+    with engine:
+        records = [_read_memory(strategy, 0, 0)]
         for n_tokens in prompts:
-            asked = _prompt(subject, min(n_tokens, subject.n_ctx - n_answer) - SEAMS)
-            stats = subject.decode(asked, strategy, "fast", max_tokens=n_answer).stats
-            found.append(_now(strategy, stats.prompt_tokens, stats.output_tokens))
-        return tuple(found)
+            n_code = min(n_tokens, engine.n_ctx - n_answer) - FRAME_TOKENS
+            prompt = _build_prompt(engine, n_code)
+            stats = engine.decode(prompt, strategy, "fast", max_tokens=n_answer).stats
+            records.append(_read_memory(strategy, stats.prompt_tokens, stats.output_tokens))
+        return tuple(records)
 
 
-def _prompt(subject: Subject, n_tokens: int) -> Prompt:
-    """Asks for a code of about `n_tokens` tokens again; a longer one begins as a shorter one."""
-    text = long_text(4 * n_tokens)
-    text = text[: len(text) * n_tokens // max(n_tokens, subject.count_tokens(text))]
-    frame = template.render_frame(subject.chat_template)
-    ask = (Piece(_ASK), frame.closing)
-    return Prompt(file=(frame.opening, Piece(text)), request=ask, source=text, stop=())
+def _build_prompt(engine: BenchEngine, n_tokens: int) -> Prompt:
+    """Ask for a code of about `n_tokens` tokens again; a longer one begins as a shorter one."""
+    text = build_long_text(4 * n_tokens)
+    text = text[: len(text) * n_tokens // max(n_tokens, engine.count_tokens(text))]
+    frame = template.render_frame(engine.chat_template)
+    request = (Piece(_REQUEST), frame.closing)
+    return Prompt(file=(frame.opening, Piece(text)), request=request, source=text, stop=())
 
 
-def _now(strategy: str, prompt_tokens: int, output_tokens: int) -> Held:
+def _read_memory(strategy: str, prompt_tokens: int, output_tokens: int) -> MemoryRecord:
     used = psutil.Process(os.getpid()).memory_full_info()
-    return Held(
+    return MemoryRecord(
         strategy=strategy,
         prompt_tokens=prompt_tokens,
         output_tokens=output_tokens,
@@ -93,10 +100,73 @@ def _now(strategy: str, prompt_tokens: int, output_tokens: int) -> Held:
     )
 
 
-def compared(held: Sequence[Held]) -> list[tuple[Held, int | None]]:
-    """Each with how many more bytes are its own than plain decoding's at the same place."""
-    plain = {one.prompt_tokens: one.unique for one in held if one.strategy == "plain"}
+def compare_with_plain(records: Sequence[MemoryRecord]) -> list[tuple[MemoryRecord, int | None]]:
+    """Pair each record with its unique bytes over plain decoding's behind the same prompt."""
+    plain = {
+        record.prompt_tokens: record.unique for record in records if record.strategy == "plain"
+    }
     return [
-        (one, one.unique - plain[one.prompt_tokens] if one.prompt_tokens in plain else None)
-        for one in held
+        (
+            record,
+            record.unique - plain[record.prompt_tokens] if record.prompt_tokens in plain else None,
+        )
+        for record in records
     ]
+
+
+def add_parser(commands: options.Subparsers) -> None:
+    """Add the command `memory`."""
+    parser = bench_options.add_command(
+        commands,
+        "memory",
+        "resident memory with and without speculation, each in a new process",
+        _run,
+    )
+    for key in ("model", "threads"):
+        options.add_flag(parser, key)
+    flag = parser.add_argument
+    flag("--prompts", default="2000,8000", help="tokens, with commas (default: %(default)s)")
+    flag(
+        "--answer",
+        type=bench_options.parse_count,
+        default=200,
+        help="tokens to write (default: %(default)s)",
+    )
+    flag("--strategies", default="plain,copy", help="default: %(default)s")
+
+
+def _run(args: argparse.Namespace) -> int:
+    strategies = parse_strategies(args.strategies)
+    prompts = bench_options.split_numbers("--prompts", args.prompts, least=1)
+    settings = bench_options.load_settings(args, "model", "threads")
+    path = models.resolve(settings.model)
+    conditions = bench_options.begin_run(args, path, n_threads=settings.threads)
+    records: list[MemoryRecord] = []
+    for of_strategy in measure(
+        path, strategies, prompts, n_answer=args.answer, n_threads=settings.threads
+    ):
+        records += of_strategy
+        last = of_strategy[-1]
+        output.print_status(f"{last.strategy}: {last.unique / 1e6:,.0f} MB at the end")
+    drafter_bytes = measure_bytes_per_10k(HISTORY, HISTORY // 10)
+    rows = [
+        (
+            record.strategy,
+            f"{record.prompt_tokens:,}" if record.prompt_tokens else "loaded",
+            f"{record.unique / 1e6:,.0f}",
+            f"{record.resident / 1e6:,.0f}",
+            "-" if more is None else f"{more / 1e6:+,.1f}",
+        )
+        for record, more in compare_with_plain(records)
+    ]
+    head = ("strategy", "prompt tokens", "MB of its own", "MB resident", "MB more than plain")
+    print(markdown_table(head, rows), end="")
+    print(f"\nThe drafter's own memory: {drafter_bytes / 1e3:,.0f} kB for 10,000 tokens of text.")
+    results = {
+        "conditions": conditions,
+        "answer": args.answer,
+        "held": [asdict(record) for record in records],
+        "drafter_bytes_per_10k": drafter_bytes,
+    }
+    bench_options.write_results(args.json, results)
+    return 0

@@ -19,7 +19,7 @@ from typing import Any, Final, TypeAlias
 
 import jinja2
 
-from redraft.bench.conditions import warning
+from redraft.bench.results import load_warning
 from redraft.cli import options
 from redraft.models import MODELS
 from redraft_bench.simulate import FEW_ROWS
@@ -64,7 +64,7 @@ def load(folder: Path) -> dict[str, list[Record]]:
         try:
             record = json.loads(path.read_text("utf-8"))
             known = record["conditions"]
-            record["warning"] = warning(known)
+            record["warning"] = load_warning(known)
             bench = known["bench"]
         except (ValueError, KeyError, TypeError) as error:
             sys.exit(f"{path} was not written by a benchmark with --json: {error!r}")

@@ -1,8 +1,7 @@
-"""Drafters against a script instead of a model: who writes the answer is known, what it costs too.
+"""Decoding by script: drafters run against an answer that is known, without a model.
 
-For simulations and for timing the drafters themselves. The vocabulary is a stand-in: words in
-pieces of up to eight characters, runs of blanks, one to three marks; about as many tokens as a
-model's.
+For simulations and for timing the drafters themselves. The vocabulary stands in for a model's:
+words in pieces of up to eight characters, runs of blanks, one to three marks; about as many tokens.
 """
 
 import re
@@ -12,7 +11,7 @@ from dataclasses import dataclass, field
 
 from redraft_lookup import CostCurve, Drafter, Observation
 
-__all__ = ["Played", "ScriptedVocabulary", "play"]
+__all__ = ["ScriptedDecode", "ScriptedVocabulary", "play"]
 
 PIECE = re.compile(
     rb" ?[A-Za-z_\x80-\xff]{1,8}"
@@ -26,7 +25,7 @@ END = -1  # the id that ends an answer: no text has it
 
 
 class ScriptedVocabulary:
-    """Pieces of bytes get ids as they are met."""
+    """A vocabulary that gives ids to pieces of bytes in the order in which they appear."""
 
     def __init__(self) -> None:
         self._ids: dict[bytes, int] = {}
@@ -36,18 +35,18 @@ class ScriptedVocabulary:
         return self._pieces[token]
 
     def tokenize(self, data: bytes) -> list[int]:
-        return [self._id(piece) for piece in PIECE.findall(data)]
-
-    def _id(self, piece: bytes) -> int:
-        known = self._ids.setdefault(piece, len(self._pieces))
-        if known == len(self._pieces):
-            self._pieces.append(piece)
-        return known
+        ids = []
+        for piece in PIECE.findall(data):
+            if piece not in self._ids:
+                self._ids[piece] = len(self._pieces)
+                self._pieces.append(piece)
+            ids.append(self._ids[piece])
+        return ids
 
 
 @dataclass(slots=True)
-class Played:
-    """What writing one answer took. seconds: by the cost curve. drafting_s: of each pass."""
+class ScriptedDecode:
+    """Costs of writing one answer. seconds: by the cost curve. drafting_s: of each pass."""
 
     tokens: int
     passes: int = 0
@@ -63,15 +62,16 @@ def play(
     curve: CostCurve,
     *,
     clock: Callable[[], float] = time.perf_counter,
-) -> Played:
+) -> ScriptedDecode:
     """Write `answer` and its end with `drafter`, which must not want predictions."""
     script = (*answer, END)
-    played = Played(tokens=len(answer))
+    decode = ScriptedDecode(tokens=len(answer))
     done = 0
     while done < len(script):
         start = clock()
         draft = drafter.propose(curve.max_rows - 1)
-        spent = clock() - start
+        propose_s = clock() - start
+        # Follow the draft's tree along the script: -1 is its root.
         edges = draft.edges()
         path: list[int] = []
         node = edges.get((-1, script[done]))
@@ -82,9 +82,9 @@ def play(
         done += len(tokens)
         start = clock()
         drafter.observe(Observation(tokens=tokens, draft=draft, path=tuple(path)))
-        played.drafting_s.append(spent + clock() - start)
-        played.passes += 1
-        played.seconds += curve.seconds(1 + len(draft))
-        played.drafted += len(draft)
-        played.accepted += len(path)
-    return played
+        decode.drafting_s.append(propose_s + clock() - start)
+        decode.passes += 1
+        decode.seconds += curve.seconds(1 + len(draft))
+        decode.drafted += len(draft)
+        decode.accepted += len(path)
+    return decode

@@ -1,19 +1,22 @@
-"""What to expect on Apple's chips: a simulation, not a measurement.
+"""`python -m redraft_bench simulate`: SIMULATED speed-up on Apple's chips, not a measurement.
 
 Scripted answers are written with real drafters against a cost curve put together from stated
 figures. On these chips one row is a matrix-vector product, two to eight rows cost nearly as much as
 that many single ones, and from nine rows on whole tiles of 32 are computed.
 """
 
+import argparse
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib import resources
 from pathlib import Path
 from typing import Any, Final
 
-from redraft.bench.tasks import built_in
+from redraft.bench.results import format_figure, markdown_table
+from redraft.bench.tasks import built_in_tasks
+from redraft.cli import bench_options, options
 from redraft.engine.calibration import ROW_COUNTS, WIDE_ROW_COUNTS
 from redraft.engine.drafters import PRIORS
 from redraft.errors import InputError
@@ -33,7 +36,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["PUBLISHED", "Chip", "Scripted", "built_in_scripts", "load", "simulate"]
+__all__ = ["PUBLISHED", "Chip", "Script", "add_parser", "built_in_scripts", "load", "simulate"]
 
 # Speed-up of 3-5-gram lookup with drafts of 8 over plain decoding, published for a 32B model.
 PUBLISHED: Final = {
@@ -68,6 +71,7 @@ class Chip:
 
     @property
     def curve(self) -> CostCurve:
+        """The cost of a pass by its rows, in seconds: the few kernels first, then the tiles."""
         times = {k: t for k, t in FEW_ROWS.items() if t < self.first_tile or k == 1}
         start, cost = max(times) + 1, self.first_tile
         while start <= LARGEST:
@@ -77,14 +81,14 @@ class Chip:
         return CostCurve.of({k: t / self.tokens_per_s for k, t in times.items()})
 
     @property
-    def measured(self) -> CostCurve:
-        """The curve as drafters would know it: straight between the row counts that are timed."""
+    def calibrated_curve(self) -> CostCurve:
+        """The curve as calibration would measure it: straight between the row counts it times."""
         timed = {k for k in (*ROW_COUNTS, *WIDE_ROW_COUNTS) if k <= LARGEST}
         return CostCurve.of({k: self.curve.seconds(k) for k in timed})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scripted:
+class Script:
     """A prompt, the part of it that the answer may rewrite ("" for none), and the answer."""
 
     workload: str
@@ -93,85 +97,88 @@ class Scripted:
     answer: str
 
 
-def built_in_scripts() -> tuple[Scripted, ...]:
-    """Examples of all five workloads."""
+def built_in_scripts() -> tuple[Script, ...]:
+    """Return examples of all five workloads."""
     edits = (
-        Scripted(
+        Script(
             workload="code editing",
             prompt=f"{task.path}\n```\n{task.before}```\n{task.instruction}\n```\n",
             source=task.before,
             answer=f"{task.after}```",
         )
-        for task in built_in()
+        for task in built_in_tasks()
     )
     text = resources.files("redraft_bench").joinpath("texts/workloads.toml").read_text("utf-8")
-    others = (Scripted(source="", **task) for task in tomllib.loads(text)["task"])
+    others = (Script(source="", **task) for task in tomllib.loads(text)["task"])
     return (*edits, *others)
 
 
-def load(path: Path) -> tuple[Scripted, ...]:
-    """Scripts from a JSON-lines file of `workload`, `user` and `reference`.
+def load(path: Path) -> tuple[Script, ...]:
+    """Read scripts from a JSON-lines file of `workload`, `user` and `reference`.
 
     Records whose reference is no text, or a list with one in it, are left out: there is nothing to
     write. Raises InputError where the file cannot be read or no record is left.
     """
     try:
         records = [json.loads(line) for line in path.read_text("utf-8").split("\n") if line]
-        found = [_script(record) for record in records if _reference(record["reference"])]
+        scripts = [_parse_script(record) for record in records if _read_reference(record)]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(
             f"cannot read {path}: {error}; give lines of JSON with workload, user and reference"
         ) from error
-    if not found:
+    if not scripts:
         raise InputError(f"no record of {path} has a reference to write")
-    return tuple(found)
+    return tuple(scripts)
 
 
-def _script(record: Mapping[str, Any]) -> Scripted:
+def _parse_script(record: Mapping[str, Any]) -> Script:
     workload, prompt = record["workload"], record["user"]
+    # The longest fenced block of an edit's prompt, without the line that opens it, is the code.
     blocks = prompt.split("```")[1::2] if workload == "code_edit" else []
     block = max(blocks, key=len, default="").partition("\n")[2]
-    return Scripted(
+    return Script(
         workload=_NAMES.get(workload, workload),
         prompt=prompt,
         source=block,
-        answer=_reference(record["reference"]),
+        answer=_read_reference(record),
     )
 
 
-def _reference(given: object) -> str:
-    match given:
-        case str():
-            return given
+def _read_reference(record: Mapping[str, Any]) -> str:
+    """Return the text to write; "" where the reference holds none."""
+    match record["reference"]:
+        case str() as text:
+            return text
         case [str() as text, *_]:
             return text
-        case [dict(), *_]:
-            return json.dumps(given, ensure_ascii=False)
+        case [dict(), *_] as objects:
+            return json.dumps(objects, ensure_ascii=False)
     return ""
 
 
-def simulate(scripts: Sequence[Scripted], chip: Chip) -> dict[str, dict[str, float]]:
-    """For each workload and drafter the speed-up over plain decoding, over all its scripts."""
+def simulate(scripts: Sequence[Script], chip: Chip) -> dict[str, dict[str, float]]:
+    """Return each workload's speed-up over plain decoding by drafter, over all its scripts."""
     curve = chip.curve
-    plain: dict[str, float] = {}
-    spent: dict[str, dict[str, float]] = {}
+    plain_s: dict[str, float] = {}
+    drafters_s: dict[str, dict[str, float]] = {}
     for script in scripts:
-        workload = spent.setdefault(script.workload, {})
+        of_workload = drafters_s.setdefault(script.workload, {})
         vocabulary = ScriptedVocabulary()
         answer = vocabulary.tokenize(script.answer.encode())
-        alone = (len(answer) + 1) * curve.seconds(1)
-        plain[script.workload] = plain.get(script.workload, 0.0) + alone
-        for name, make in _drafters(script, vocabulary, chip.measured).items():
+        n_plain_passes = len(answer) + 1  # one more for the end of the text
+        plain_s.setdefault(script.workload, 0.0)
+        plain_s[script.workload] += n_plain_passes * curve.seconds(1)
+        for name, make in _drafter_makers(script, vocabulary, chip.calibrated_curve).items():
             seconds = play(make(), answer, curve).seconds
-            workload[name] = workload.get(name, 0.0) + seconds
+            of_workload[name] = of_workload.get(name, 0.0) + seconds
     return {
-        workload: {name: plain[workload] / seconds for name, seconds in times.items()}
-        for workload, times in spent.items()
+        workload: {name: plain_s[workload] / seconds for name, seconds in of_workload.items()}
+        for workload, of_workload in drafters_s.items()
     }
 
 
-def _drafters(
-    script: Scripted, vocabulary: ScriptedVocabulary, curve: CostCurve
+def _drafter_makers(
+    script: Script, vocabulary: ScriptedVocabulary, curve: CostCurve
 ) -> dict[str, Callable[[], Drafter]]:
     prompt = vocabulary.tokenize(script.prompt.encode())
     source = vocabulary.tokenize(script.source.encode())
@@ -185,3 +192,62 @@ def _drafters(
         return Auto(candidates, prior=prior, curve=curve, gains=GainTracker())
 
     return {"lookup": lambda: NgramDrafter(prompt), "copy": copy, "auto": auto}
+
+
+def add_parser(commands: options.Subparsers) -> None:
+    """Add the command `simulate`."""
+    parser = bench_options.add_command(
+        commands,
+        "simulate",
+        "SIMULATE the speed-up on Apple's chips by scripted answers; states its inputs",
+        _run,
+    )
+    flag = parser.add_argument
+    flag("--tasks", metavar="FILE.jsonl", type=Path, help="workload, user, reference; or built-in")
+    flag(
+        "--tokens-per-s", type=float, default=27.0, help="of plain decoding (default: %(default)s)"
+    )
+    flag(
+        "--tile",
+        type=bench_options.parse_count,
+        default=32,
+        help="rows computed together (default: %(default)s)",
+    )
+    flag("--first-tile", type=float, default=2.5, help="its cost, in passes of one row")
+    flag("--next-tile", type=float, default=1.5, help="what each further tile adds")
+
+
+def _run(args: argparse.Namespace) -> int:
+    conditions = bench_options.begin_run(args)
+    chip = Chip(
+        tokens_per_s=args.tokens_per_s,
+        tile=args.tile,
+        first_tile=args.first_tile,
+        next_tile=args.next_tile,
+    )
+    speedups = simulate(load(args.tasks) if args.tasks else built_in_scripts(), chip)
+    names = list(next(iter(speedups.values())))
+    table = [
+        (workload, *(format_figure(by_drafter[name]) for name in names), format_figure(published))
+        for workload, published in PUBLISHED.items()
+        if (by_drafter := speedups.get(workload))
+    ]
+    curve = chip.curve
+    pass_seconds = dict(zip(curve.rows, curve.measured, strict=True))
+    print("SIMULATION, nothing was measured: scripted answers, a made-up vocabulary, and passes of")
+    for rows, seconds in pass_seconds.items():
+        print(f"  {rows:3} rows  {1000 * seconds:5.0f} ms")
+    print("\nSpeed-up over plain decoding:\n")
+    print(markdown_table(("workload", *names, "lookup, published"), table), end="")
+    bench_options.write_results(
+        args.json,
+        {
+            "conditions": conditions,
+            "simulation": True,
+            "inputs": asdict(chip),
+            "pass_seconds": pass_seconds,
+            "speedup": speedups,
+            "published": PUBLISHED,
+        },
+    )
+    return 0

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from tests.redraft.codemod.editing import Together
 
-from redraft.bench.tasks import built_in
+from redraft.bench.tasks import built_in_tasks
 from redraft.records import DecodeOptions
-from redraft_bench.codemod import ThroughputRun, measure, prompts, summary
+from redraft_bench.codemod import ThroughputRun, build_prompts, measure, summarize
 
 OPTIONS = DecodeOptions(route="codemod", exactness="invariant", max_tokens=50)
 
@@ -21,15 +21,15 @@ class Forgetful(Together):
 
 
 def test_every_outermost_function_of_the_built_in_files_is_asked_about():
-    asked = prompts(Together(), built_in(), OPTIONS)
-    assert len(asked) > 2 * len(built_in())
-    assert len({one.prompt.file for one in asked}) == len(built_in())
+    asked = build_prompts(Together(), built_in_tasks(), OPTIONS)
+    assert len(asked) > 2 * len(built_in_tasks())
+    assert len({one.prompt.file for one in asked}) == len(built_in_tasks())
     assert {one.max_tokens for one in asked} == {50}
 
 
 def test_the_numbers_take_turns_and_each_run_begins_with_an_empty_cache():
     model = Forgetful()
-    asked = prompts(model, built_in()[:1], OPTIONS)
+    asked = build_prompts(model, built_in_tasks()[:1], OPTIONS)
     runs = list(measure(model, asked, (1, 2, 4), OPTIONS, n_repeats=2))
     assert [(one.turn, one.jobs) for one in runs] == [
         *((0, 1), (0, 2), (0, 4)),
@@ -54,7 +54,7 @@ def test_speed_ups_are_of_runs_of_the_same_turn():
         )
 
     runs = [run(1, 0, 11.0), run(4, 0, 6.0), run(4, 1, 5.0), run(1, 1, 21.0, same_text=False)]
-    found = summary(runs)
+    found = summarize(runs)
     assert found[4]["speedup"] == (11 / 6 + 21 / 5) / 2
     assert found[4]["least_speedup"] == 11 / 6
     assert found[4]["decode_speedup"] == (10 / 5 + 20 / 4) / 2

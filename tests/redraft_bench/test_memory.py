@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from tests.redraft.engine.tiny import write_transformer
 
-from redraft_bench.memory import Held, compared
+from redraft_bench.memory import MemoryRecord, compare_with_plain
 
 
-def held(strategy: str, prompt_tokens: int, unique: int) -> Held:
-    return Held(
+def held(strategy: str, prompt_tokens: int, unique: int) -> MemoryRecord:
+    return MemoryRecord(
         strategy=strategy,
         prompt_tokens=prompt_tokens,
         output_tokens=1,
@@ -22,7 +22,7 @@ def held(strategy: str, prompt_tokens: int, unique: int) -> Held:
 def test_what_a_strategy_holds_is_compared_with_plain_at_the_same_place():
     plain = [held("plain", 0, 100), held("plain", 50, 200)]
     copy = [held("copy", 0, 90), held("copy", 50, 230), held("copy", 70, 300)]
-    assert [more for _, more in compared([*plain, *copy])] == [0, 0, -10, 30, None]
+    assert [more for _, more in compare_with_plain([*plain, *copy])] == [0, 0, -10, 30, None]
 
 
 def test_the_command_measures_each_strategy_in_a_process_of_its_own(

@@ -14,10 +14,18 @@ from tests.redraft.bench.rename_task import TASK
 from redraft.bench.tasks import Task
 from redraft.errors import InputError
 from redraft_bench.peers import compare, llama_server, programs
-from redraft_bench.peers.llama_server import LlamaServers, PeerSettings, parse
-from redraft_bench.peers.process import PeerAnswer, PeerError, PeerRequest, Piped
-from redraft_bench.peers.programs import FAMILIES, Peer, choose
-from redraft_bench.peers.results import COPY, PLAIN, Failed, PeerRecord, PeerResults, load, summary
+from redraft_bench.peers.llama_server import LlamaServers, PeerSettings, parse_reply
+from redraft_bench.peers.process import PeerAnswer, PeerError, PeerRequest, PipedProgram
+from redraft_bench.peers.programs import PROGRAMS, Peer, select_peers
+from redraft_bench.peers.results import (
+    COPY,
+    PLAIN,
+    PeerFailure,
+    PeerRecord,
+    PeerResults,
+    load,
+    summarize,
+)
 
 ASKED = PeerRequest(tokens=(1, 2, 3), max_tokens=8, stop=("\n```",))
 
@@ -39,18 +47,18 @@ def all_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def test_what_is_not_installed_is_left_out_by_name_with_the_command_that_brings_it(
     nothing_installed,
 ):
-    chosen = choose("all", has_draft=True)
+    chosen = select_peers("all", has_draft=True)
     assert chosen.peers == ()
-    assert set(chosen.left_out) == set(FAMILIES)
+    assert set(chosen.left_out) == set(PROGRAMS)
     assert "pip install 'redraft[bench]'" in chosen.left_out["llama-server"]
     assert "npm install" in chosen.left_out["node-llama-cpp"]
     assert "node-llama-cpp@3.21.1" in chosen.left_out["node-llama-cpp"]
 
 
 def test_the_draft_mode_is_left_out_without_a_second_model(all_installed):
-    chosen = choose("all", has_draft=False)
+    chosen = select_peers("all", has_draft=False)
     assert set(chosen.left_out) == {"llama-server/draft"}
-    assert len(chosen.peers) == sum(len(kind.modes) for kind in FAMILIES.values()) - 1
+    assert len(chosen.peers) == sum(len(kind.modes) for kind in PROGRAMS.values()) - 1
 
 
 @pytest.mark.parametrize(
@@ -70,13 +78,13 @@ def test_the_draft_mode_is_left_out_without_a_second_model(all_installed):
     ],
 )
 def test_peers_are_named(all_installed, names, peers):
-    assert [peer.name for peer in choose(names, has_draft=False).peers] == peers
+    assert [peer.name for peer in select_peers(names, has_draft=False).peers] == peers
 
 
 @pytest.mark.parametrize("names", ["ollama", "llama-server/", "llama-server/fast", "all,all"])
 def test_an_unknown_peer_is_refused_with_those_there_are(all_installed, names):
     with pytest.raises(InputError, match=r"no peer .* ngram-mod-tuned"):
-        choose(names, has_draft=False)
+        select_peers(names, has_draft=False)
 
 
 def script(folder: Path, body: str) -> list[str]:
@@ -98,7 +106,7 @@ ECHO = "say({'tokens': question['tokens'], 'seconds': 0.5, 'passes': 1})"
 
 
 def test_a_piped_peer_answers_and_does_not_time_the_first_token(tmp_path):
-    peer = Piped(script(tmp_path, ECHO), tmp_path / "log")
+    peer = PipedProgram(script(tmp_path, ECHO), tmp_path / "log")
     answer = PeerAnswer(tokens=(1, 2, 3), timed=2, seconds=0.5, passes=1)
     assert [peer.answer(mode, ASKED) for mode in ("plain", "lookup")] == [answer, answer]
     assert peer.version == "script 1"
@@ -116,7 +124,7 @@ def test_a_piped_peer_answers_and_does_not_time_the_first_token(tmp_path):
     ],
 )
 def test_a_peer_fails_with_the_reason_where_it(tmp_path, body, said):
-    peer = Piped(script(tmp_path, body), tmp_path / "log")
+    peer = PipedProgram(script(tmp_path, body), tmp_path / "log")
     with pytest.raises(PeerError, match=said):
         peer.answer("plain", ASKED)
     peer._command = script(tmp_path, ECHO)
@@ -124,7 +132,7 @@ def test_a_peer_fails_with_the_reason_where_it(tmp_path, body, said):
     peer.close()
 
 
-# What llama-server answered to a request of `llama_server._question`, shortened to what is read.
+# What llama-server answered to a request of `llama_server._build_body`, shortened to what is read.
 RECORDED = {
     "tokens": [750, 2422, 17, 1648],
     "stop_type": "word",
@@ -134,22 +142,22 @@ RECORDED = {
 
 def test_a_reply_of_llama_server_is_read_with_its_own_timings():
     answer = PeerAnswer(tokens=(750, 2422, 17, 1648), timed=4, seconds=0.25, passes=1)
-    assert parse(RECORDED) == answer
+    assert parse_reply(RECORDED) == answer
 
 
 def test_without_drafts_every_timed_token_is_a_pass():
     timings = {"predicted_n": 5, "predicted_ms": 250.0}
-    assert parse({"tokens": [1], "stop_type": "limit", "timings": timings}).passes == 4
+    assert parse_reply({"tokens": [1], "stop_type": "limit", "timings": timings}).passes == 4
 
 
 def test_the_token_that_ends_a_text_is_no_part_of_it():
-    assert parse(RECORDED | {"stop_type": "eos"}).tokens == (750, 2422, 17)
+    assert parse_reply(RECORDED | {"stop_type": "eos"}).tokens == (750, 2422, 17)
 
 
 @pytest.mark.parametrize("reply", [{}, {"tokens": [1]}, {"tokens": [1], "timings": {}}])
 def test_a_reply_without_timings_is_an_error(reply):
     with pytest.raises(PeerError, match="lacks something"):
-        parse(reply)
+        parse_reply(reply)
 
 
 @pytest.fixture
@@ -178,7 +186,7 @@ def posted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[str, dict]]]:
         def close(self):
             pass
 
-    monkeypatch.setattr(llama_server, "Process", Process)
+    monkeypatch.setattr(llama_server, "PeerProcess", Process)
     threading.Thread(target=http.serve_forever, daemon=True).start()
     yield seen
     http.shutdown()
@@ -232,7 +240,7 @@ def record(task: str, peer: str, **given: object) -> PeerRecord:
 
 
 def test_ratios_are_of_the_same_tasks():
-    figures = summary(
+    figures = summarize(
         [
             record("a", PLAIN),
             record("b", PLAIN, decode_s=20.0),
@@ -257,13 +265,13 @@ def test_ratios_are_of_the_same_tasks():
 
 
 def test_a_peer_whose_tasks_redraft_never_had_has_no_ratio():
-    figures = summary([record("a", "x/lookup")])["x/lookup"]
+    figures = summarize([record("a", "x/lookup")])["x/lookup"]
     assert figures["to_plain"] is figures["to_own_plain"] is figures["copy_to_it"] is None
 
 
 def test_results_are_read_again_as_they_were_written(tmp_path):
     found = PeerResults(records=[record("a", PLAIN)])
-    found.failures.append(Failed(id="b", peer="x/lookup", reason="died"))
+    found.failures.append(PeerFailure(id="b", peer="x/lookup", reason="died"))
     path = tmp_path / "out.json"
     path.write_text(json.dumps({"conditions": {"n": 1}, "scope": "file", **found.as_json()}))
     again = load(path, {"scope": "file"})
@@ -299,14 +307,14 @@ class ScriptedPeer:
         return PeerAnswer(tokens=tokens, timed=len(tokens), seconds=1.0, passes=None)
 
 
-def test_answers_are_held_against_plain_ones_and_failures_stay(subject):
-    [job] = compare.jobs(subject, [TASK], "file")
-    plain = subject.decode(job.prompt, "plain", "fast", max_tokens=TASK.max_tokens)
+def test_answers_are_held_against_plain_ones_and_failures_stay(bench_engine):
+    job = compare.build_task(bench_engine, TASK, "file")
+    plain = bench_engine.decode(job.prompt, "plain", "fast", max_tokens=TASK.max_tokens)
     tokens = tuple(token for one in plain.passes for token in one.tokens)
     tokens = tokens[: plain.stats.output_tokens]
     peer = ScriptedPeer(plain=tokens, lookup=(*tokens[:4], -1))
     [done] = compare.measure(
-        subject,
+        bench_engine,
         [job],
         [Peer(family="x", mode=mode) for mode in ("plain", "lookup", "mod")],
         {"x": peer},
@@ -316,27 +324,27 @@ def test_answers_are_held_against_plain_ones_and_failures_stay(subject):
     of = {one.peer: one for one in done}
     assert list(of) == [PLAIN, COPY, "x/plain", "x/lookup", "x/mod"]
     assert of[PLAIN].first_difference is None
-    assert of[PLAIN].prompt_tokens == len(job.asked.tokens)
+    assert of[PLAIN].prompt_tokens == len(job.request.tokens)
     assert of["x/plain"].output_tokens == 3
     assert of["x/plain"].first_difference is None, "it was told to end there"
     assert of["x/lookup"].first_difference == 4
-    assert of["x/mod"] == Failed(id="letters", peer="x/mod", reason="it ended (SIGILL)")
+    assert of["x/mod"] == PeerFailure(id="letters", peer="x/mod", reason="it ended (SIGILL)")
     assert peer.asked == [("plain", 3), ("lookup", 40), ("mod", 40)]
 
 
-def test_the_tokens_of_a_prompt_are_those_that_the_model_reads(subject):
-    [job] = compare.jobs(subject, [TASK], "function")
-    done = subject.decode(job.prompt, "plain", "fast", max_tokens=1)
-    assert done.stats.prompt_tokens == len(job.asked.tokens)
+def test_the_tokens_of_a_prompt_are_those_that_the_model_reads(bench_engine):
+    job = compare.build_task(bench_engine, TASK, "function")
+    done = bench_engine.decode(job.prompt, "plain", "fast", max_tokens=1)
+    assert done.stats.prompt_tokens == len(job.request.tokens)
 
 
-def test_a_task_that_does_not_fit_is_not_asked(subject):
+def test_a_task_that_does_not_fit_is_not_asked(bench_engine):
     long = Task(**{name: getattr(TASK, name) for name in Task.__dataclass_fields__})
     object.__setattr__(long, "before", "x = 1\n" * 4000)
-    [refused] = compare.jobs(subject, [long], "file")
-    assert isinstance(refused, Failed)
+    refused = compare.build_task(bench_engine, long, "file")
+    assert isinstance(refused, PeerFailure)
     assert "do not fit" in refused.reason
-    assert compare.needed_context([refused]) == compare.SPARE
+    assert compare.needed_context([]) == compare.SPARE
 
 
 def test_the_command_runs_a_real_peer_and_goes_on_where_it_ended(

@@ -6,7 +6,7 @@ import pytest
 from tests.redraft.scripted_model import ScriptedModel
 
 from redraft.records import EditRequest, Span
-from redraft_bench.quality.measure import PROMPTS, LeftOut, changed_lines, measure
+from redraft_bench.quality.measure import PROMPTS, LeftOut, count_changed_lines, measure
 from redraft_bench.quality.sandbox import Sandbox, SandboxLimits
 from redraft_bench.quality.sets import CODE, Problem
 
@@ -110,4 +110,4 @@ def test_a_problem_that_cannot_be_judged_is_left_out(problem, why):
     ],
 )
 def test_changed_lines_are_those_taken_out_and_put_in(before, after, count):
-    assert changed_lines(before, after) == count
+    assert count_changed_lines(before, after) == count

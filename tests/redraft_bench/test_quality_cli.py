@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import pytest
 from tests.redraft.scripted_model import ScriptedModel
 
-from redraft.cli.bench import common
+from redraft.cli import bench_options
 
 RECORD = {
     "id": "twice",
@@ -30,10 +30,10 @@ def bench(tmp_path, monkeypatch, run_bench):
 
     def run(*args, replies=()):
         @contextmanager
-        def loaded(flags):
-            yield ScriptedModel(replies=replies), common.begin(flags)
+        def load_engine(flags):
+            yield ScriptedModel(replies=replies), bench_options.begin_run(flags)
 
-        monkeypatch.setattr(common, "loaded", loaded)
+        monkeypatch.setattr(bench_options, "load_engine", load_engine)
         return run_bench("quality", *args)
 
     return run

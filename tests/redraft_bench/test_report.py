@@ -11,7 +11,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from redraft.bench import edits, plots
-from redraft.bench.conditions import conditions, ended, warning
+from redraft.bench.results import complete_conditions, load_warning, record_conditions
 from redraft_bench import report
 from redraft_bench.simulate import PUBLISHED
 
@@ -81,7 +81,7 @@ def _edits() -> dict[str, Any]:
         scope="file",
         exactness="fast",
         repeat=1,
-        summary=edits.summary(rows),
+        summary=edits.summarize(rows),
         results=[{name: getattr(one, name) for name in one.__slots__} for one in rows],
         skipped=[{"id": "c", "reason": "it does not fit"}],
     )
@@ -414,12 +414,12 @@ def test_the_edits_plot_has_a_dot_for_each_edit_that_was_not_plain(tmp_path):
 
 
 def test_the_end_of_a_run_tells_how_busy_others_were():
-    known = ended(conditions(cpu="x"))
+    known = complete_conditions(record_conditions(cpu="x"))
     assert known["seconds"] > 0
     assert known["busy_during"] >= 0
     assert "clocks" not in known
     assert json.loads(json.dumps(known)) == known
-    assert warning(known | {"busy": 0.0, "load_average": [0.0], "busy_during": 0.0}) is None
+    assert load_warning(known | {"busy": 0.0, "load_average": [0.0], "busy_during": 0.0}) is None
 
 
 def test_without_matplotlib_a_plot_is_refused_before_anything_is_measured(run_bench, monkeypatch):

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from redraft.bench import cost
-from redraft.bench.table import figure, markdown
-from redraft.bench.tasks import built_in
+from redraft.bench.results import format_figure, markdown_table
+from redraft.bench.tasks import built_in_tasks
 from redraft.engine.calibration import Measurement
 from redraft.errors import InputError
 from redraft_bench import simulate
-from redraft_bench.drafter import CURVE, drafting_cost, scripted_edit
+from redraft_bench.drafter import CURVE, build_scripted_edit, measure
 from redraft_bench.scripted import ScriptedVocabulary, play
 from redraft_lookup import CopyDrafter, Decoding, Limits, NgramDrafter, PlainDrafter, decode
 from redraft_lookup.testing import ScriptedTarget
@@ -28,14 +28,14 @@ def test_the_vocabulary_gives_back_every_byte(seed: int):
 
 
 def test_code_has_about_as_many_tokens_as_with_a_model():
-    for task in built_in():
+    for task in built_in_tasks():
         n_tokens = len(ScriptedVocabulary().tokenize(task.before.encode()))
         assert 2.5 < len(task.before) / n_tokens < 5, task.id
 
 
 @pytest.mark.parametrize("make", [NgramDrafter, lambda prompt: PlainDrafter(), None])
 def test_playing_a_script_takes_the_passes_that_decoding_takes(make):
-    source, answer, vocabulary = scripted_edit(300, 200)
+    source, answer, vocabulary = build_scripted_edit(300, 200)
     make = make or (lambda p: CopyDrafter(p, p, curve=CURVE, vocabulary=vocabulary))
     end = 1 + max(*source, *answer)
     target = ScriptedTarget(source, answer, end_id=end, max_rows=CURVE.max_rows)
@@ -49,14 +49,14 @@ def test_playing_a_script_takes_the_passes_that_decoding_takes(make):
 
 
 def test_the_scripted_edit_is_as_long_as_asked_and_mostly_copied():
-    source, answer, _ = scripted_edit(3000, 500)
+    source, answer, _ = build_scripted_edit(3000, 500)
     assert len(source) == 3000
     assert 400 <= len(answer) <= 500
     assert answer != source[: len(answer)]
 
 
 def test_drafting_costs_are_counted():
-    found = drafting_cost(600, 200)
+    found = measure(600, 200)
     assert found.history_tokens == 600
     assert 0 < found.median_ms <= found.p99_ms <= found.max_ms
     assert found.passes > 5
@@ -74,8 +74,8 @@ def test_a_chip_s_passes_cost_tiles(rows: int, relative: float):
 def test_a_drafter_knows_of_a_chip_what_calibration_would_tell():
     chip = simulate.Chip()
     for rows in (1, 16, 32, 48, 64, 128):
-        assert chip.measured.seconds(rows) == pytest.approx(chip.curve.seconds(rows))
-    assert chip.measured.seconds(40) < chip.curve.seconds(40)
+        assert chip.calibrated_curve.seconds(rows) == pytest.approx(chip.curve.seconds(rows))
+    assert chip.calibrated_curve.seconds(40) < chip.curve.seconds(40)
 
 
 def test_the_simulation_covers_the_published_workloads_and_gains_most_on_edits():
@@ -129,7 +129,7 @@ MEASURED = Measurement(
 
 
 def test_a_measurement_becomes_figures_and_a_table():
-    assert cost.records(MEASURED)[2] == {
+    assert cost.cost_records(MEASURED)[2] == {
         "depth": 512,
         "rows": 4,
         "ms": pytest.approx(160),
@@ -138,13 +138,13 @@ def test_a_measurement_becomes_figures_and_a_table():
         "speedup": pytest.approx(2.5),
         "class": "b",
     }
-    table = cost.table(MEASURED)
+    table = cost.cost_table(MEASURED)
     assert table.startswith("512 tokens of context\n\n| rows ")
     assert f"2.50 {'█' * 20}" in table
 
 
 def test_a_table_is_aligned_markdown():
-    assert markdown(("name", "n"), [("a", "10"), ("long name", "2")]) == (
+    assert markdown_table(("name", "n"), [("a", "10"), ("long name", "2")]) == (
         "| name      |  n |\n| :-------- | -: |\n| a         | 10 |\n| long name |  2 |\n"
     )
 
@@ -153,7 +153,7 @@ def test_a_table_is_aligned_markdown():
     ("value", "text"), [(None, "-"), (True, "yes"), (False, "no"), (1.234, "1.23"), (7, "7")]
 )
 def test_a_figure_is_short(value: object, text: str):
-    assert figure(value) == text
+    assert format_figure(value) == text
 
 
 def test_simulate_says_that_it_is_a_simulation_and_what_went_in(tmp_path: Path, run_bench):

@@ -5,14 +5,21 @@ from pathlib import Path
 
 import pytest
 
-from redraft.bench.subject import Subject
+from redraft.bench.engine import BenchEngine
 from redraft.errors import InputError
 from redraft_bench import workloads
-from redraft_bench.workloads import Question, Ran, first_of_each, load, measure, summary
+from redraft_bench.workloads import (
+    Question,
+    WorkloadRecord,
+    load,
+    measure,
+    summarize,
+    take_first_of_each,
+)
 
 
 def test_there_are_built_in_questions_of_five_kinds():
-    asked = workloads.built_in()
+    asked = workloads.built_in_questions()
     assert {one.workload for one in asked} == {
         "chat",
         "code editing",
@@ -25,7 +32,7 @@ def test_there_are_built_in_questions_of_five_kinds():
 
 def test_the_first_of_each_kind_are_kept_in_order():
     asked = [Question(workload=w, user=u, max_tokens=1) for w, u in ("ax", "bx", "ay", "az", "by")]
-    assert [one.user for one in first_of_each(asked, 2)] == ["x", "x", "y", "y"]
+    assert [one.user for one in take_first_of_each(asked, 2)] == ["x", "x", "y", "y"]
 
 
 def test_questions_are_read_from_json_lines(tmp_path: Path):
@@ -52,8 +59,8 @@ def test_a_file_that_holds_no_questions_is_named(text: str, tmp_path: Path):
 
 
 def test_speed_up_is_of_total_times_within_a_workload():
-    def ran(workload: str, question: int, strategy: str, seconds: float) -> Ran:
-        return Ran(
+    def ran(workload: str, question: int, strategy: str, seconds: float) -> WorkloadRecord:
+        return WorkloadRecord(
             workload=workload,
             question=question,
             strategy=strategy,
@@ -66,7 +73,7 @@ def test_speed_up_is_of_total_times_within_a_workload():
             first_difference=None if strategy == "plain" else 3,
         )
 
-    found = summary(
+    found = summarize(
         [
             ran("a", 0, "plain", 4),
             ran("a", 1, "plain", 2),
@@ -93,9 +100,9 @@ def test_the_real_model_answers_each_question_with_every_strategy(small_model_pa
         Question(workload="chat", user="Name a colour.", max_tokens=8),
         Question(workload="extraction", user="List the names: Ann, Bo.", max_tokens=8),
     ]
-    with Subject.load(small_model_path) as subject:
+    with BenchEngine.load(small_model_path) as bench_engine:
         names = ("plain", "auto")
-        runs = list(measure(subject, asked, names, exactness="invariant", n_repeats=2))
+        runs = list(measure(bench_engine, asked, names, exactness="invariant", n_repeats=2))
     assert [[(one.workload, one.strategy) for one in turn] for turn in runs] == [
         [("chat", "plain"), ("chat", "auto")],
         [("extraction", "plain"), ("extraction", "auto")],

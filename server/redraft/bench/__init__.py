@@ -1,5 +1,5 @@
-"""Measuring redraft: speed against plain decoding and against an oracle, exactness, costs.
+"""Benchmarks for users: what passes cost here, how strategies compare, how long an editor waits.
 
-What `redraft bench` prints and writes. Every figure is a ratio of what one run measured, so that
-anyone can repeat it on any machine; each result carries the machine, the versions and the load.
+`redraft bench` runs them. Every figure is a ratio of what one run measured, so that anyone can
+repeat it on any machine; each result carries the machine, the versions and the load.
 """

@@ -1,4 +1,4 @@
-"""What a pass costs by its rows, as records and as a table.
+"""Costs of passes by their rows, as records and as a table.
 
 Pure: measurements in, figures and Markdown out.
 """
@@ -6,48 +6,52 @@ Pure: measurements in, figures and Markdown out.
 from string import ascii_lowercase
 from typing import Any
 
-from redraft.bench.table import markdown
+from redraft.bench.results import markdown_table
 from redraft.engine.calibration import Measurement
 
-__all__ = ["records", "table"]
+__all__ = ["cost_records", "cost_table"]
+
+BAR_LENGTH = 20  # characters, for the best row count
 
 
-def records(measured: Measurement) -> list[dict[str, Any]]:
-    """For each row count its time, in itself and against one row, and its numeric class.
+def cost_records(measurement: Measurement) -> list[dict[str, Any]]:
+    """Return for each row count its time, alone and against one row, and its numeric class.
 
     Row counts of one class (a, b, ...) gave the same logits to the bit.
     """
-    names = dict(zip(dict.fromkeys(measured.classes), ascii_lowercase, strict=False))
-    alone = measured.seconds[0]
-    counts = zip(measured.rows, measured.seconds, measured.classes, strict=True)
+    names = dict(zip(dict.fromkeys(measurement.classes), ascii_lowercase, strict=False))
+    one_row_s = measurement.seconds[0]
+    counts = zip(measurement.rows, measurement.seconds, measurement.classes, strict=True)
     return [
         {
-            "depth": measured.depth,
+            "depth": measurement.depth,
             "rows": rows,
             "ms": 1000 * seconds,
-            "relative": seconds / alone,
+            "relative": seconds / one_row_s,
             "tokens_per_s": rows / seconds,
-            "speedup": rows * alone / seconds,
-            "class": names[group],
+            "speedup": rows * one_row_s / seconds,
+            "class": names[numeric_class],
         }
-        for rows, seconds, group in counts
+        for rows, seconds, numeric_class in counts
     ]
 
 
-def table(measured: Measurement) -> str:
-    """One line for each row count; a bar shows what a pass that copies it all would gain."""
-    lines = records(measured)
-    most = max(line["speedup"] for line in lines)
+def cost_table(measurement: Measurement) -> str:
+    """Return a line for each row count; a bar shows the gain where all its rows are accepted."""
+    records = cost_records(measurement)
+    best = max(record["speedup"] for record in records)
     head = ("rows", "ms", "times one row", "tokens/s", "class", "at best, times plain decoding")
-    rows = [
-        (
-            str(line["rows"]),
-            f"{line['ms']:.1f}",
-            f"{line['relative']:.2f}",
-            f"{line['tokens_per_s']:.1f}",
-            line["class"],
-            f"{line['speedup']:.2f} " + ("█" * round(20 * line["speedup"] / most)).ljust(20),
+    rows = []
+    for record in records:
+        bar = "█" * round(BAR_LENGTH * record["speedup"] / best)
+        rows.append(
+            (
+                str(record["rows"]),
+                f"{record['ms']:.1f}",
+                f"{record['relative']:.2f}",
+                f"{record['tokens_per_s']:.1f}",
+                record["class"],
+                f"{record['speedup']:.2f} {bar.ljust(BAR_LENGTH)}",
+            )
         )
-        for line in lines
-    ]
-    return f"{measured.depth} tokens of context\n\n{markdown(head, rows)}"
+    return f"{measurement.depth} tokens of context\n\n{markdown_table(head, rows)}"

@@ -1,12 +1,13 @@
-"""The engine under test: it also knows the rules of others, and shows what a benchmark needs.
+"""The engine as benchmarks drive it: with llama.cpp's drafting rules, and its internals readable.
 
-Strategies have the product's names, the peers' (`ngram-simple`, `ngram-map-k`, `ngram-mod`), or
-either with a cap on the draft length: `copy@7`.
+Strategies have the product's names, those of llama.cpp's rules (`ngram-simple`, `ngram-map-k`,
+`ngram-mod`), or either with a cap on the draft length: `copy@7`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Final, cast, get_args
+from statistics import median
+from typing import Final, TypeVar, cast, get_args
 
 from redraft.engine import Engine
 from redraft.engine.context_pool import ContextPool, uses_flash_attention
@@ -31,37 +32,51 @@ from redraft.records import (
 from redraft_lookup import CostCurve, Draft, Drafter, Observation
 from redraft_lookup.llama_cpp_rules import NgramMapK, NgramMod, NgramSimple
 
-__all__ = ["PEERS", "Subject", "answer", "first_difference", "strategies"]
+__all__ = [
+    "LLAMA_CPP_RULES",
+    "BenchEngine",
+    "answer_tokens",
+    "decode_in_turns",
+    "first_difference",
+    "parse_strategies",
+    "rotate",
+    "speedup_spread",
+]
 
-PEERS: Final[Mapping[str, Callable[[Sequence[int]], Drafter]]] = {
+_T = TypeVar("_T")
+
+LLAMA_CPP_RULES: Final[Mapping[str, Callable[[Sequence[int]], Drafter]]] = {
     "ngram-simple": NgramSimple,
     "ngram-map-k": NgramMapK,
     "ngram-mod": NgramMod,
 }
 
 
-def strategies(names: str) -> tuple[str, ...]:
-    """The names in a list with commas, plain among them. Raises InputError for an unknown one."""
-    found = [name.strip() for name in names.split(",") if name.strip()]
-    known = (*get_args(Strategy), *PEERS)
-    for name in found:
+def parse_strategies(text: str) -> tuple[str, ...]:
+    """Return the strategies of a comma-separated list, each once, "plain" always first.
+
+    Raises InputError for an unknown one.
+    """
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    known = (*get_args(Strategy), *LLAMA_CPP_RULES)
+    for name in names:
         base, at, cap = name.partition("@")
         if base not in known or (at and not (cap.isdecimal() and int(cap) > 0)):
             raise InputError(
                 f"no strategy {name!r}: it is one of {', '.join(known)}, or one of them with the"
                 " longest draft it may make, as in copy@7"
             )
-    return tuple(dict.fromkeys(["plain", *found]))
+    return tuple(dict.fromkeys(["plain", *names]))
 
 
-class Subject(Engine):
-    """The product's engine, opened with `Subject.load`."""
+class BenchEngine(Engine):
+    """The product's engine, opened with `BenchEngine.load`."""
 
     def __init__(
         self, model: LlamaModel, pool: ContextPool, *, draft_model: DraftModel | None = None
     ) -> None:
         super().__init__(model, pool, draft_model=draft_model)
-        self._drafters = _WithPeers(model, draft_model)
+        self._drafters = _BenchDrafterFactory(model, draft_model)
 
     @staticmethod
     def load(
@@ -70,10 +85,10 @@ class Subject(Engine):
         n_ctx: int | None = None,
         n_threads: int | None = None,
         draft: Path | None = None,
-    ) -> "Subject":
-        """As `Engine.open`."""
-        opened = Subject.open(path, n_ctx=n_ctx, n_threads=n_threads, draft=draft)
-        return cast(Subject, opened)
+    ) -> "BenchEngine":
+        """Load the model file as `Engine.open` does."""
+        engine = BenchEngine.open(path, n_ctx=n_ctx, n_threads=n_threads, draft=draft)
+        return cast(BenchEngine, engine)
 
     @property
     def n_threads(self) -> int:
@@ -83,32 +98,32 @@ class Subject(Engine):
     def path(self) -> Path:
         return self._model.path
 
-    def ids(self, text: str) -> list[int]:
-        """The tokens of `text` on its own."""
+    def tokenize(self, text: str) -> list[int]:
+        """Return the tokens of `text` on its own."""
         return self._model.tokenize(text)
 
-    def prompt_ids(self, prompt: Prompt) -> list[int]:
-        """The tokens that the model reads for `prompt`."""
+    def prompt_tokens(self, prompt: Prompt) -> list[int]:
+        """Return the tokens that the model reads for `prompt`."""
         pieces = (*prompt.file, *prompt.request)
         return self._model.bos + tokenize_pieces(self._model, pieces)
 
-    def curve(self, n_tokens: int, exactness: Exactness) -> CostCurve:
-        """What a pass costs behind `n_tokens` of context at this exactness, as drafters see it."""
+    def cost_curve(self, n_tokens: int, exactness: Exactness) -> CostCurve:
+        """Return the cost of passes behind `n_tokens` of context as drafters see it, in seconds."""
         flash_attention = uses_flash_attention(exactness)
-        known = self._calibrations.get(n_tokens, flash_attention=flash_attention) or self.measure(
+        costs = self._calibrations.get(n_tokens, flash_attention=flash_attention) or self.measure(
             n_tokens, exactness
         )
-        return build_cost_curve(known, choose_row_counts(known) if exactness == "invariant" else ())
+        return build_cost_curve(costs, choose_row_counts(costs) if exactness == "invariant" else ())
 
     def forget(self) -> None:
         """Let the next request begin with an empty cache."""
         self._pool.forget()
 
     def calibrate(self, depths: Sequence[int], exactness: Exactness) -> None:
-        """Measure what passes cost behind so many tokens, where that is not known yet."""
+        """Measure the cost of passes behind so many tokens, where it is not known yet."""
         for depth in depths:
-            known = self._calibrations.get(depth, flash_attention=uses_flash_attention(exactness))
-            if depth <= self.n_ctx and (known is None or known.depth < depth):
+            costs = self._calibrations.get(depth, flash_attention=uses_flash_attention(exactness))
+            if depth <= self.n_ctx and (costs is None or costs.depth < depth):
                 self.measure(depth, exactness)
 
     def decode(
@@ -126,25 +141,21 @@ class Subject(Engine):
         return self.complete(prompt, options, max_tokens=max_tokens)
 
     def warm_up(self, prompt: Prompt, exactness: Exactness) -> int:
-        """Fill the cache with `prompt` and calibrate behind it; how many tokens it has."""
+        """Fill the cache with `prompt` and calibrate behind it. Returns its number of tokens."""
         return self.decode(prompt, "copy", exactness, max_tokens=2).stats.prompt_tokens
 
 
-def answer(completion: Completion) -> tuple[int, ...]:
-    """The tokens of a completion, up to the one that completed a stop string."""
-    tokens = [token for one in completion.passes for token in one.tokens]
-    return tuple(tokens[: completion.stats.output_tokens])
-
-
-class _WithPeers(DrafterFactory):
+class _BenchDrafterFactory(DrafterFactory):
     def make(self, name: str, task: DraftingRequest) -> Drafter:
         base, _, cap = name.partition("@")
-        peer = PEERS.get(base)
-        made = peer(task.tokens) if peer else super().make(cast(Strategy, base), task)
-        return _Capped(made, int(cap)) if cap else made
+        if base in LLAMA_CPP_RULES:
+            drafter = LLAMA_CPP_RULES[base](task.tokens)
+        else:
+            drafter = super().make(cast(Strategy, base), task)
+        return _CappedDrafter(drafter, int(cap)) if cap else drafter
 
 
-class _Capped:
+class _CappedDrafter:
     """A drafter whose drafts have `cap` tokens at most."""
 
     def __init__(self, drafter: Drafter, cap: int) -> None:
@@ -159,9 +170,56 @@ class _Capped:
         self._drafter.observe(observation)
 
 
-def first_difference(one: Sequence[int], other: Sequence[int]) -> int | None:
-    """Where two answers part; None where they are equal."""
-    if tuple(one) == tuple(other):
+def decode_in_turns(
+    engine: BenchEngine,
+    prompt: Prompt,
+    strategies: Sequence[str],
+    *,
+    n_repeats: int,
+    first: int,
+    exactness: Exactness,
+    max_tokens: int,
+    route: Route = "edit",
+) -> dict[str, list[Completion]]:
+    """Return `n_repeats` completions of the prompt for each strategy.
+
+    The first round begins with the strategy of index `first` (modulo their number), each further
+    one with the next. With the number of the prompt as `first`, a machine that slows down during a
+    benchmark favours no strategy.
+    """
+    completions: dict[str, list[Completion]] = {name: [] for name in strategies}
+    for repeat in range(n_repeats):
+        for name in rotate(strategies, first + repeat):
+            completion = engine.decode(prompt, name, exactness, max_tokens=max_tokens, route=route)
+            completions[name].append(completion)
+    return completions
+
+
+def rotate(items: Sequence[_T], n: int) -> tuple[_T, ...]:
+    """Return all items in order, beginning with number `n` (modulo their number)."""
+    start = n % len(items)
+    return (*items[start:], *items[:start])
+
+
+def answer_tokens(completion: Completion) -> tuple[int, ...]:
+    """Return the tokens of a completion, up to the one that completed a stop string."""
+    tokens = [token for pass_ in completion.passes for token in pass_.tokens]
+    return tuple(tokens[: completion.stats.output_tokens])
+
+
+def first_difference(tokens: Sequence[int], others: Sequence[int]) -> int | None:
+    """Return the index where two answers part; None where they are equal."""
+    if tuple(tokens) == tuple(others):
         return None
-    pairs = zip(one, other, strict=False)
-    return next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
+    pairs = zip(tokens, others, strict=False)
+    shorter = min(len(tokens), len(others))
+    return next((i for i, (token, other) in enumerate(pairs) if token != other), shorter)
+
+
+def speedup_spread(speedups: Sequence[float]) -> dict[str, float | None]:
+    """Return median, least and most of the speed-ups of single tasks; None where there are none."""
+    return {
+        "median_speedup": median(speedups) if speedups else None,
+        "least_speedup": min(speedups, default=None),
+        "most_speedup": max(speedups, default=None),
+    }

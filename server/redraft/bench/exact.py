@@ -1,34 +1,35 @@
-"""Whether every strategy writes what plain decoding writes, token by token.
+"""Strategies compared with plain decoding token by token.
 
 The prompts are the built-in files, each edited in several ways and each asked about, so that there
 are answers that copy and answers that do not.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Final
 
-from redraft.bench.subject import Subject, answer, first_difference
-from redraft.bench.tasks import Task, built_in, request
+from redraft.bench.engine import BenchEngine, answer_tokens, first_difference
+from redraft.bench.tasks import Task, build_request, built_in_tasks
 from redraft.prompting import template
 from redraft.prompting.build import build_prompt
 from redraft.records import Exactness, Piece, Prompt
 
-__all__ = ["ASKED", "Case", "Difference", "Tally", "cases", "compare"]
+__all__ = ["Difference", "ExactnessCase", "Tally", "build_cases", "compare"]
 
-ASKED = (  # of each file, beside its own edit
+INSTRUCTIONS: Final = (  # for each file, besides its own edit
     "Add a comment above every function that says what it returns.",
     "Give the longest function a shorter name and use it everywhere.",
     "Check the arguments of every function and fail with a clear message.",
 )
-QUESTIONS = (
+QUESTIONS: Final = (
     "What does this file do, and where could it fail?",
     "Write a test for the longest function in it.",
 )
-ANSWER_TOKENS = 200  # of a question
+ANSWER_TOKENS: Final = 200  # of a question
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
+class ExactnessCase:
     """One prompt to answer."""
 
     name: str
@@ -38,7 +39,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """Where a strategy's answer parts from the plain one: after `token` equal tokens."""
+    """A place where a strategy's answer parts from the plain one: after `token` equal tokens."""
 
     case: str
     token: int
@@ -57,56 +58,50 @@ class Tally:
 
 
 def compare(
-    subject: Subject, strategies: Sequence[str], *, exactness: Exactness, n_tokens: int
+    engine: BenchEngine, strategies: Sequence[str], *, exactness: Exactness, n_tokens: int
 ) -> Iterator[dict[str, Tally]]:
-    """Decode case after case until `n_tokens` plain tokens are compared; yields the tallies."""
+    """Decode case after case until `n_tokens` plain tokens are compared.
+
+    Yields the tallies of all strategies but "plain" after each case.
+    """
     tallies = {name: Tally() for name in strategies if name != "plain"}
     n_plain = 0
-    for case in cases(subject):
-        asked, limit = case.prompt, case.max_tokens
-        plain = answer(subject.decode(asked, "plain", exactness, max_tokens=limit))
+    for case in build_cases(engine):
+        prompt, limit = case.prompt, case.max_tokens
+        plain = answer_tokens(engine.decode(prompt, "plain", exactness, max_tokens=limit))
         for name, tally in tallies.items():
-            own = answer(subject.decode(asked, name, exactness, max_tokens=limit))
-            parted = first_difference(own, plain)
-            tally.tokens += len(plain) if parted is None else parted + 1
-            if parted is not None:
-                tally.differences.append(Difference(case=case.name, token=parted))
+            answer = answer_tokens(engine.decode(prompt, name, exactness, max_tokens=limit))
+            parted_at = first_difference(answer, plain)
+            tally.tokens += len(plain) if parted_at is None else parted_at + 1
+            if parted_at is not None:
+                tally.differences.append(Difference(case=case.name, token=parted_at))
         n_plain += len(plain)
         yield tallies
         if n_plain >= n_tokens:
             return
 
 
-def cases(subject: Subject) -> Iterator[Case]:
-    """All prompts there are: first one of each kind for each file, then the others."""
-    tasks = built_in()
-    for round_ in range(1 + len(ASKED)):
-        for task in tasks:
-            text = ASKED[round_ - 1] if round_ else task.instruction
-            yield from _edits(subject, task, text)
+def build_cases(engine: BenchEngine) -> Iterator[ExactnessCase]:
+    """Yield all prompts there are: first one of each kind for each file, then the others."""
+    for round_ in range(1 + len(INSTRUCTIONS)):
+        for task in built_in_tasks():
+            instruction = INSTRUCTIONS[round_ - 1] if round_ else task.instruction
+            yield from _build_edits(engine, replace(task, instruction=instruction))
             if round_ < len(QUESTIONS):
-                yield _question(subject, task, QUESTIONS[round_])
+                yield _build_question(engine, task, QUESTIONS[round_])
 
 
-def _edits(subject: Subject, task: Task, instruction: str) -> Iterator[Case]:
-    asked = Task(
-        id=task.id,
-        lang=task.lang,
-        path=task.path,
-        instruction=instruction,
-        before=task.before,
-        max_tokens=task.max_tokens,
-    )
+def _build_edits(engine: BenchEngine, task: Task) -> Iterator[ExactnessCase]:
     for scope in ("function", "file"):
-        built = build_prompt(request(asked, scope), subject, max_tokens=task.max_tokens)
-        if isinstance(built, Prompt):
-            name = f"{task.id}, {scope}: {instruction}"
-            yield Case(name=name, prompt=built, max_tokens=task.max_tokens)
+        prompt = build_prompt(build_request(task, scope), engine, max_tokens=task.max_tokens)
+        if isinstance(prompt, Prompt):
+            name = f"{task.id}, {scope}: {task.instruction}"
+            yield ExactnessCase(name=name, prompt=prompt, max_tokens=task.max_tokens)
 
 
-def _question(subject: Subject, task: Task, question: str) -> Case:
-    frame = template.render_frame(subject.chat_template)
-    return Case(
+def _build_question(engine: BenchEngine, task: Task, question: str) -> ExactnessCase:
+    frame = template.render_frame(engine.chat_template)
+    return ExactnessCase(
         name=f"{task.id}: {question}",
         prompt=Prompt(
             file=(frame.opening, Piece(f"{task.path}\n\n{task.before}\n")),

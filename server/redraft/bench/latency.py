@@ -1,4 +1,4 @@
-"""How long an editor waits: the figures of the language server, from outside.
+"""Waiting times of an editor: the language server measured from outside.
 
 A real server process is driven over its pipes, so that what is measured is what an editor sees.
 Times in seconds; ratios are of one run.
@@ -21,11 +21,10 @@ from typing import IO, Any, Final, cast
 
 from redraft.text import diff
 
-__all__ = ["Latency", "run"]
+__all__ = ["Latency", "measure"]
 
 N_REPEATS: Final = 3
 
-_INSTRUCTION: Final = "Round the result to two digits."
 _FUNCTION: Final = "def price_{n}(item, rate):\n    return item.{name} * rate + item.tax\n\n\n"
 
 
@@ -34,7 +33,7 @@ class Latency:
     """Medians, except for `loop_p99`. Times in seconds.
 
     `first_token_*` run from the command to the first token of the reply, in a file of
-    `prompt_tokens`; `loop_p99` is what 99 of 100 questions wait for while the model works.
+    `prompt_tokens`; 99 of 100 status requests wait less than `loop_p99` while the model works.
     """
 
     initialize: float
@@ -50,7 +49,7 @@ class Latency:
         return self.first_token_warm / self.first_token_cold
 
     def rows(self) -> list[tuple[str, float, str]]:
-        """What was measured, the seconds, and what is aimed at."""
+        """Return a label, the seconds and the aim of each measurement."""
         share = f"15 % of cold (here {self.warm_share:.1%})"
         return [
             ("start to the answer to initialize", self.initialize, "1 s"),
@@ -62,24 +61,25 @@ class Latency:
         ]
 
 
-def run(model: Path) -> Latency:
+def measure(model: Path) -> Latency:
     """Measure with the model file `model`. Raises EOFError where the server dies."""
-    with _served(model) as (server, initialize):
-        did_change = statistics.median(_did_change(server) for _ in range(20))
-        _waits(server, _opened(server, "load"))  # loads the model, and measures its passes
+    with _start_server(model) as (client, initialize):
+        did_change = statistics.median(_time_did_change(client) for _ in range(20))
+        # The first edit loads the model and calibrates its passes.
+        _time_requests_while_busy(client, _open_unique_file(client, "load"))
         cold, warm, n_tokens = [], [], 0
         for n in range(N_REPEATS):
-            uri = _opened(server, f"cold{n}")
-            seconds, n_tokens = server.first_token(uri)
+            uri = _open_unique_file(client, f"cold{n}")
+            seconds, n_tokens = client.time_first_token(uri)
             cold.append(seconds)
-            uri = _opened(server, f"warm{n}")
-            server.warm(uri)
-            warm.append(server.first_token(uri)[0])
-        waits = _waits(server, _opened(server, "busy"))
+            uri = _open_unique_file(client, f"warm{n}")
+            client.prefill(uri)
+            warm.append(client.time_first_token(uri)[0])
+        waits = _time_requests_while_busy(client, _open_unique_file(client, "busy"))
     return Latency(
         initialize=initialize,
         did_change=did_change,
-        diff=_diff(),
+        diff=_time_diff(),
         prompt_tokens=n_tokens,
         first_token_cold=statistics.median(cold),
         first_token_warm=statistics.median(warm),
@@ -87,8 +87,8 @@ def run(model: Path) -> Latency:
     )
 
 
-class _Server:
-    """A client of the server: just enough of the protocol to wait for things."""
+class _LatencyClient:
+    """A client of the server that knows just enough of the protocol to time it."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self._out = cast("IO[bytes]", process.stdin)
@@ -101,43 +101,44 @@ class _Server:
         self._send({"method": method, "params": params})
 
     def request(self, method: str, params: object) -> dict[str, Any]:
-        """The result; raises RuntimeError with the server's message where it is an error."""
-        id_ = self.begin(method, params)
-        answer = self.until(lambda message: message.get("id") == id_)
-        if "error" in answer:
-            raise RuntimeError(answer["error"]["message"])
-        return cast("dict[str, Any]", answer["result"])
+        """Return the result; raises RuntimeError with the server's message where it is an error."""
+        id_ = self.send_request(method, params)
+        response = self.wait_for(lambda message: message.get("id") == id_)
+        if "error" in response:
+            raise RuntimeError(response["error"]["message"])
+        return cast("dict[str, Any]", response["result"])
 
-    def begin(self, method: str, params: object) -> int:
+    def send_request(self, method: str, params: object) -> int:
         id_ = next(self._ids)
         self._send({"id": id_, "method": method, "params": params})
         return id_
 
-    def command(self, name: str, *arguments: object) -> dict[str, Any]:
+    def execute(self, name: str, *arguments: object) -> dict[str, Any]:
         return self.request(*_command(name, *arguments))
 
-    def warm(self, uri: str) -> None:
-        self.command("redraft.warm", {"uri": uri})
-        while uri not in self.command("redraft.status")["warm"]:
+    def prefill(self, uri: str) -> None:
+        self.execute("redraft.warm", {"uri": uri})
+        while uri not in self.execute("redraft.status")["warm"]:
             time.sleep(0.05)
 
-    def first_token(self, uri: str) -> tuple[float, int]:
-        """Seconds from the command to the reply's first token, and the prompt's tokens."""
+    def time_first_token(self, uri: str) -> tuple[float, int]:
+        """Return seconds from the command to the reply's first token, and the prompt's tokens."""
         began = time.perf_counter()
-        id_ = self.begin(*_command("redraft.edit", _edit(uri) | {"partial": True}))
+        id_ = self.send_request(*_command("redraft.edit", _edit_params(uri) | {"partial": True}))
         n_tokens, is_first = 0, False
         while not is_first:
-            partial = self.until(lambda message: message.get("method") == "redraft/partial")
+            partial = self.wait_for(lambda message: message.get("method") == "redraft/partial")
             is_first = partial["params"]["phase"] == "decode"
             n_tokens = n_tokens if is_first else partial["params"]["expected"]
-        spent = time.perf_counter() - began
+        seconds = time.perf_counter() - began
         self.notify("redraft/cancel", {})
-        self.until(lambda message: message.get("id") == id_)
-        return spent, n_tokens
+        self.wait_for(lambda message: message.get("id") == id_)
+        return seconds, n_tokens
 
-    def until(self, fits: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+    def wait_for(self, matches: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+        """Return the next message that matches; raises EOFError where the server ends."""
         while (message := self._messages.get()) is not None:
-            if fits(message):
+            if matches(message):
                 return message
         raise EOFError("the server ended; run `redraft serve` by hand to see why")
 
@@ -157,61 +158,70 @@ class _Server:
 
 
 @contextmanager
-def _served(model: Path) -> Iterator[tuple[_Server, float]]:
+def _start_server(model: Path) -> Iterator[tuple[_LatencyClient, float]]:
+    """Yield a client of a new server, and the seconds from its start to its first response."""
     command = [sys.executable, "-m", "redraft", "serve", "--model", str(model)]
     pipe = subprocess.PIPE
     began = time.perf_counter()
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL) as process:
-        server = _Server(process)
+        client = _LatencyClient(process)
         settings = {"warm": False}  # a prefill that begins by itself would spoil a cold edit
         params = {"capabilities": {}, "initializationOptions": {"settings": settings}}
-        server.request("initialize", params)
+        client.request("initialize", params)
         initialize = time.perf_counter() - began
-        server.notify("initialized", {})
+        client.notify("initialized", {})
         try:
-            yield server, initialize
+            yield client, initialize
         finally:
-            server.request("shutdown", None)
-            server.notify("exit", None)
+            client.request("shutdown", None)
+            client.notify("exit", None)
 
 
 def _command(name: str, *arguments: object) -> tuple[str, object]:
     return "workspace/executeCommand", {"command": name, "arguments": arguments}
 
 
-def _edit(uri: str) -> dict[str, Any]:
-    place = {"line": 4 * 20 + 1, "character": 0}
-    return {"uri": uri, "instruction": _INSTRUCTION, "position": place, "preview": True}
+def _edit_params(uri: str) -> dict[str, Any]:
+    return {
+        "uri": uri,
+        "instruction": "Round the result to two digits.",
+        "position": {"line": 4 * 20 + 1, "character": 0},  # in the 21st function
+        "preview": True,
+    }
 
 
-def _opened(server: _Server, name: str) -> str:
-    """A file of about 2,000 tokens that no other has a beginning in common with."""
+def _open_unique_file(client: _LatencyClient, name: str) -> str:
+    """Open a file of about 2,000 tokens and return its URI; no other file begins as it does."""
     text = "".join(_FUNCTION.format(n=n, name=name) for n in range(75))
-    return _open(server, f"file:///bench/{name}.py", f"# {name}\n{text}")
+    return _open_file(client, f"file:///bench/{name}.py", f"# {name}\n{text}")
 
 
-def _open(server: _Server, uri: str, text: str) -> str:
+def _open_file(client: _LatencyClient, uri: str, text: str) -> str:
     item = {"uri": uri, "languageId": "python", "version": 1, "text": text}
-    server.notify("textDocument/didOpen", {"textDocument": item})
+    client.notify("textDocument/didOpen", {"textDocument": item})
     return uri
 
 
-def _did_change(server: _Server) -> float:
-    """A key press in the middle of 10,000 lines, without what a question alone takes."""
-    uri = _open(server, "file:///bench/long.py", "value = other + 1  # note\n" * 10_000)
-    server.command("redraft.status")
+def _time_did_change(client: _LatencyClient) -> float:
+    """Return seconds for a key press in the middle of 10,000 lines.
+
+    A notification has no response: the status request behind it is timed, less one without it.
+    """
+    uri = _open_file(client, "file:///bench/long.py", "value = other + 1  # note\n" * 10_000)
+    client.execute("redraft.status")
     place = {"line": 5_000, "character": 3}
     change = {"range": {"start": place, "end": place}, "text": "x"}
-    named = {"uri": uri, "version": 2}
+    document = {"uri": uri, "version": 2}
     began = time.perf_counter()
-    server.command("redraft.status")
-    asked = time.perf_counter()
-    server.notify("textDocument/didChange", {"textDocument": named, "contentChanges": [change]})
-    server.command("redraft.status")
-    return max(0.0, time.perf_counter() - asked - (asked - began))
+    client.execute("redraft.status")
+    status_s = time.perf_counter() - began
+    began = time.perf_counter()
+    client.notify("textDocument/didChange", {"textDocument": document, "contentChanges": [change]})
+    client.execute("redraft.status")
+    return max(0.0, time.perf_counter() - began - status_s)
 
 
-def _diff() -> float:
+def _time_diff() -> float:
     rng = random.Random(0)  # noqa: S311 - no secret
     lines = [f"value_{n} = compute(value_{n // 2}, {n})\n" for n in range(5_000)]
     changed = list(lines)
@@ -222,15 +232,15 @@ def _diff() -> float:
     return time.perf_counter() - began
 
 
-def _waits(server: _Server, uri: str) -> Sequence[float]:
-    """What questions wait for while the model reads and writes; whatever comes of the edit."""
-    editing = server.begin(*_command("redraft.edit", _edit(uri)))
+def _time_requests_while_busy(client: _LatencyClient, uri: str) -> Sequence[float]:
+    """Return seconds that status requests take while the model reads and writes an edit."""
+    edit_id = client.send_request(*_command("redraft.edit", _edit_params(uri)))
     waits, is_over = [], False
     while not is_over:
         began = time.perf_counter()
-        asked = server.begin(*_command("redraft.status"))
-        while (got := server.until(lambda message: "id" in message)["id"]) != asked:
-            is_over = is_over or got == editing
+        status_id = client.send_request(*_command("redraft.status"))
+        while (id_ := client.wait_for(lambda message: "id" in message)["id"]) != status_id:
+            is_over = is_over or id_ == edit_id
         waits.append(time.perf_counter() - began)
         time.sleep(0.01)
     return waits

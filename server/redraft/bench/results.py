@@ -1,9 +1,12 @@
-"""Under which conditions a benchmark ran: machine, versions, model, and what else kept it busy."""
+"""What stands beside a benchmark's figures: the conditions of its run, and the tables they fill.
+
+Knows the machine, versions and load; does not know what any benchmark measures.
+"""
 
 import os
 import platform
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timezone
 from pathlib import Path
@@ -15,19 +18,25 @@ from redraft import __version__
 from redraft.engine import backend, versions
 from redraft.models import ModelFolders, cached_sha256
 
-__all__ = ["conditions", "ended", "warning"]
+__all__ = [
+    "complete_conditions",
+    "format_figure",
+    "load_warning",
+    "markdown_table",
+    "record_conditions",
+]
 
-BUSY: Final = 0.1  # of all cores, by others: what is measured then is not the machine alone
+BUSY: Final = 0.1  # of all cores, by other programs: above it times are not the machine's alone
 
-_CLOCKS: Final = "clocks"  # only while the run goes on
+_CLOCKS: Final = "clocks"  # a key that is there only while the run goes on
 
 
-def conditions(
+def record_conditions(
     model: Path | None = None, *, cpu: str, n_threads: int | None = None
 ) -> dict[str, Any]:
-    """What to keep beside figures. Looks for a second how busy the machine is: ask before a run.
+    """Return the conditions of a run that begins now, for `complete_conditions` to complete.
 
-    `model` and `n_threads` are for runs that decode with one.
+    Takes a second, to see how busy the machine is. `model`, `n_threads`: of runs that decode.
     """
     return {
         "redraft": __version__,
@@ -44,49 +53,76 @@ def conditions(
         "started": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "busy": psutil.cpu_percent(interval=1.0) / 100,
         "load_average": list(os.getloadavg()),
-        _CLOCKS: (time.monotonic(), _others_s()),
+        _CLOCKS: (time.monotonic(), _busy_seconds_of_others()),
     }
 
 
-def ended(known: Mapping[str, Any]) -> dict[str, Any]:
-    """What `conditions` gave, and what is known at the end of the run, or so far.
+def complete_conditions(conditions: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `conditions` with the run's duration and load until now.
 
     `busy_during` is the share of all cores that others had during the run: other programs, and
     other machines on the same hardware as far as the system tells.
     """
-    began, others_s = known[_CLOCKS]
+    began, others_s = conditions[_CLOCKS]
     seconds = time.monotonic() - began
+    busy_s = max(0.0, _busy_seconds_of_others() - others_s)
     return {
-        **{key: value for key, value in known.items() if key != _CLOCKS},
+        **{key: value for key, value in conditions.items() if key != _CLOCKS},
         "seconds": seconds,
-        "busy_during": max(0.0, _others_s() - others_s) / seconds / (psutil.cpu_count() or 1),
+        "busy_during": busy_s / seconds / (psutil.cpu_count() or 1),
         "load_average_after": list(os.getloadavg()),
     }
 
 
-def _others_s() -> float:
-    """Seconds of all cores since the system's start that were neither idle nor this process's.
+def _busy_seconds_of_others() -> float:
+    """Return seconds of all cores since the system's start that this process did not use.
 
-    Its child processes are its own, running ones (a peer that is measured) as well as ended ones.
+    Its child processes count as this one: running ones (a peer that is measured) and ended ones.
     """
-    every, own_s = psutil.cpu_times(), sum(os.times()[:4])
+    total, own_s = psutil.cpu_times(), sum(os.times()[:4])
     for child in psutil.Process().children(recursive=True):
         with suppress(psutil.Error):  # it has ended, and counts among the ended ones next time
             own_s += sum(child.cpu_times()[:4])
-    idle_s = every.idle + getattr(every, "iowait", 0.0)
-    counted_twice_s = getattr(every, "guest", 0.0) + getattr(every, "guest_nice", 0.0)
-    return float(sum(every) - counted_twice_s - idle_s - own_s)
+    idle_s = total.idle + getattr(total, "iowait", 0.0)
+    # Linux counts the time of virtual machines in `user` and `nice` as well.
+    counted_twice_s = getattr(total, "guest", 0.0) + getattr(total, "guest_nice", 0.0)
+    return float(sum(total) - counted_twice_s - idle_s - own_s)
 
 
-def warning(known: Mapping[str, Any]) -> str | None:
-    """A sentence where others kept the machine busy when a run began, or since then."""
+def load_warning(conditions: Mapping[str, Any]) -> str | None:
+    """Return a warning where others kept the machine busy when a run began, or during it."""
     advice = "take the times for what they are, and repeat it alone"
-    during, load, cores = known.get("busy_during", 0.0), known["load_average"][0], known["cores"]
+    during, load = conditions.get("busy_during", 0.0), conditions["load_average"][0]
+    cores = conditions["cores"]
     if during > BUSY:
         return f"others kept {during:.0%} of this machine busy during the run: {advice}"
-    if known["busy"] <= BUSY and load <= (cores or 1) / 2:
+    if conditions["busy"] <= BUSY and load <= (cores or 1) / 2:
         return None
     return (
-        f"this machine was not idle when the run began ({known['busy']:.0%} busy, load average"
+        f"this machine was not idle when the run began ({conditions['busy']:.0%} busy, load average"
         f" {load:.1f} on {cores} cores): {advice}"
     )
+
+
+def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return an aligned Markdown table; the first column is aligned left, the others right."""
+    lines = [list(head), *map(list, rows)]
+    first_width, *widths = (max(map(len, column)) for column in zip(*lines, strict=True))
+    rule = [":" + "-" * (first_width - 1), *("-" * (width - 1) + ":" for width in widths)]
+    lines.insert(1, rule)
+    padded = (
+        [first.ljust(first_width), *map(str.rjust, others, widths)] for first, *others in lines
+    )
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in padded)
+
+
+def format_figure(value: object) -> str:
+    """Return a value as tables show it: two decimals, yes or no, and a dash for None."""
+    match value:
+        case None:
+            return "-"
+        case bool():
+            return "yes" if value else "no"
+        case float():
+            return f"{value:.2f}"
+    return str(value)

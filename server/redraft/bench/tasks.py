@@ -1,4 +1,4 @@
-"""Edits to measure on: a dozen that are built in, or those of a JSON-lines file.
+"""Edits to measure with: twelve that are built in, or those of a JSON-lines file.
 
 A record has `id`, `lang`, `path`, `instruction`, `before` and `max_tokens`; more keys are ignored.
 """
@@ -22,7 +22,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["Scope", "Task", "built_in", "load", "request", "verbatim"]
+__all__ = ["Scope", "Task", "build_request", "built_in_tasks", "load", "verbatim_task"]
 
 _FIELDS: Final[dict[str, type]] = {
     **dict.fromkeys(("id", "lang", "path", "instruction", "before"), str),
@@ -45,34 +45,36 @@ class Task:
     after: str | None = None
 
 
-def built_in() -> tuple[Task, ...]:
-    """Twelve edits in six languages."""
+def built_in_tasks() -> tuple[Task, ...]:
+    """Return twelve edits in six languages."""
     text = resources.files("redraft.bench").joinpath("edits.toml").read_text("utf-8")
-    tasks = tomllib.loads(text)["task"]
-    return tuple(_task(record, f"built-in task {i}") for i, record in enumerate(tasks))
+    records = tomllib.loads(text)["task"]
+    return tuple(_parse_task(record, f"built-in task {i}") for i, record in enumerate(records))
 
 
 def load(path: Path) -> tuple[Task, ...]:
-    """The tasks of a JSON-lines file. Raises InputError naming the line that is wrong."""
+    """Read the tasks of a JSON-lines file. Raises InputError naming the line that is wrong."""
     try:
         lines = path.read_text(encoding="utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot read the tasks in {path}: {error}") from error
     tasks = [
-        _task(_record(line, f"{path}:{number}"), f"{path}:{number}")
+        _parse_line(line, f"{path}:{number}")
         for number, line in enumerate(lines, 1)
         if line.strip()
     ]
     if not tasks:
         raise InputError(f"{path} holds no tasks")
     counts = Counter(task.id for task in tasks)
-    if twice := [name for name, count in counts.items() if count > 1]:
-        raise InputError(f"{path}: more than one task is called {twice[0]!r}: give each its own id")
+    if repeated := [name for name, count in counts.items() if count > 1]:
+        raise InputError(
+            f"{path}: more than one task is called {repeated[0]!r}: give each its own id"
+        )
     return tuple(tasks)
 
 
-def verbatim(path: Path) -> Task:
-    """A file to be written again as it is. Raises InputError where it cannot be read."""
+def verbatim_task(path: Path) -> Task:
+    """Return the task to write a file again as it is. Raises InputError where it is unreadable."""
     text = files.read(path).text
     return Task(
         id=str(path),
@@ -85,17 +87,17 @@ def verbatim(path: Path) -> Task:
     )
 
 
-def _record(line: str, place: str) -> dict[str, Any]:
+def _parse_line(line: str, place: str) -> Task:
     try:
         record = json.loads(line)
     except ValueError as error:
         raise InputError(f"{place}: not a line of JSON: {error}") from error
     if not isinstance(record, dict):
         raise InputError(f"{place}: a task is an object, not {record!r}")
-    return record
+    return _parse_task(record, place)
 
 
-def _task(record: dict[str, Any], place: str) -> Task:
+def _parse_task(record: dict[str, Any], place: str) -> Task:
     for key, kind in _FIELDS.items():
         if not isinstance(record.get(key), kind):
             raise InputError(f"{place}: {key} must be a {kind.__name__}, not {record.get(key)!r}")
@@ -107,34 +109,31 @@ def _task(record: dict[str, Any], place: str) -> Task:
     return Task(**{key: record[key] for key in _FIELDS}, after=after)
 
 
-def request(task: Task, scope: Scope) -> EditRequest:
-    """The request for a task: for its whole file, or for the function it is about.
+def build_request(task: Task, scope: Scope) -> EditRequest:
+    """Return the request for a task: for its whole file, or for the function it is about.
 
     That is the function or method which the instruction names, else the largest; the whole file
     where there is none or its language has no grammar.
     """
     lang = task.lang if task.lang in LANGUAGES else language_of(task.path, task.before)
-    whole = Span(0, len(task.before))
-    target = _function(task, lang) if scope == "function" and lang else None
+    target = _find_function(task, lang) if scope == "function" and lang else None
     return EditRequest(
         path=task.path,
         text=task.before,
-        target=target.span if target else whole,
+        target=target.span if target else Span(0, len(task.before)),
         instruction=task.instruction,
         language=lang,
     )
 
 
-def _function(task: Task, lang: str) -> Target | None:
-    found = [t for t in targets(task.before, lang) if t.kind in ("function", "method")]
-    named = [(place, t) for t in found if (place := _mentioned(t, task.instruction)) is not None]
-    if named:
+def _find_function(task: Task, lang: str) -> Target | None:
+    functions = [t for t in targets(task.before, lang) if t.kind in ("function", "method")]
+    named: list[tuple[int, Target]] = []
+    for function in functions:
+        own_name = function.name.rpartition(".")[2]  # `pack` of `Box.pack`
+        match = re.search(rf"(?<!\w){re.escape(own_name)}(?!\w)", task.instruction)
+        if match:
+            named.append((match.start(), function))
+    if named:  # the first that is named, and of several called the same the largest
         return min(named, key=lambda pair: (pair[0], -len(pair[1].span)))[1]
-    return max(found, key=lambda target: len(target.span), default=None)
-
-
-def _mentioned(target: Target, instruction: str) -> int | None:
-    """Where the instruction first has the target's own name, as a word."""
-    name = target.name.rpartition(".")[2]
-    match = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", instruction)
-    return match.start() if match else None
+    return max(functions, key=lambda function: len(function.span), default=None)

@@ -1,163 +1,251 @@
-"""What the commands of `redraft bench` share: flags, the loaded model, the file of figures."""
+"""`redraft bench`: cost of passes, strategies on edits, exactness, waiting times of an editor.
+
+Tables go to stdout, progress and notes to stderr, all figures to the file of --json. What redraft's
+developers measure besides is in redraft_bench.
+"""
 
 import argparse
-import importlib.util
-import json
-import os
-import shlex
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, get_args
+from typing import TYPE_CHECKING, Any, Final
 
 from redraft import models
-from redraft.cli import options, output
-from redraft.cli.doctor import describe_cpu
-from redraft.config import settings
-from redraft.records import Exactness
+from redraft.cli import bench_options, options, output
+from redraft.errors import InputError
 
-if TYPE_CHECKING:
-    from redraft.bench.subject import Subject
+if TYPE_CHECKING:  # loads the native library: not for `redraft --help`
+    from redraft.bench.edits import EditRecord, SkippedTask
+    from redraft.bench.exact import Tally
 
-__all__ = [
-    "RESTATED",
-    "add_decoding",
-    "add_model",
-    "add_plot",
-    "add_repeat",
-    "begin",
-    "command",
-    "count",
-    "draw",
-    "loaded",
-    "write",
-]
+__all__ = ["add_parser"]
 
-RESTATED: Final = ("ngram-simple", "ngram-map-k", "ngram-mod")  # rules of llama.cpp's
+_EDIT_COLUMNS: Final = (
+    *("tokens_per_pass", "tokens_per_s", "speedup", "least_speedup", "most_speedup"),
+    *("copied_median_speedup", "oracle_ratio", "oracle_time_ratio", "equal_to_plain"),
+    *("differences_per_1000_tokens", "near_tie_redecodes"),
+)
 
 
-def command(
-    verbs: options.Subparsers,
-    name: str,
-    what: str,
-    handler: Callable[[argparse.Namespace], int],
-) -> argparse.ArgumentParser:
-    """A command's parser, with the flag that every one of them has."""
-    parser = verbs.add_parser(name, help=what, description=f"{what}.")
-    parser.set_defaults(handler=handler, bench=name)
-    parser.add_argument("--json", metavar="OUT", type=_file, help="write all figures here")
-    return parser
+def add_parser(subparsers: options.Subparsers) -> None:
+    """Add the command `bench` with its own commands."""
+    parser = subparsers.add_parser("bench", help="measure speed, exactness and costs here")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for add_command in (_add_cost, _add_edits, _add_exact, _add_latency):
+        add_command(commands)
 
 
-def add_model(parser: argparse.ArgumentParser) -> None:
-    """The flags that `loaded` reads."""
-    for key in ("model", "draft_model", "n_ctx", "threads"):
-        options.add_flag(parser, key)
-
-
-def add_decoding(parser: argparse.ArgumentParser, exactness: Exactness, strategies: str) -> None:
-    """The flags for the strategies to compare, with their defaults."""
+def _add_cost(commands: options.Subparsers) -> None:
+    parser = bench_options.add_command(
+        commands,
+        "cost",
+        "what a pass costs by its rows: the curve that sizes drafts, as a table and a plot",
+        _run_cost,
+    )
+    bench_options.add_model_flags(parser)
     parser.add_argument(
-        "--exactness",
-        choices=get_args(Exactness),
-        default=exactness,
-        help="default: %(default)s",
+        "--depths", default="0,1024,4096", help="tokens of context (default: %(default)s)"
+    )
+    bench_options.add_plot_flag(parser)
+
+
+def _run_cost(args: argparse.Namespace) -> int:
+    from redraft.bench.cost import cost_records, cost_table
+
+    depths = bench_options.split_numbers("--depths", args.depths, least=0)
+    records = []
+    with bench_options.load_engine(args) as (engine, conditions):
+        for depth in depths:
+            measurement = engine.measure(depth)
+            print(cost_table(measurement), flush=True)
+            records += cost_records(measurement)
+    record = {"conditions": conditions, "passes": records}
+    bench_options.write_results(args.json, record)
+    bench_options.draw_plot(args.plot, record)
+    return 0
+
+
+def _add_edits(commands: options.Subparsers) -> None:
+    parser = bench_options.add_command(
+        commands,
+        "edits",
+        "compare strategies on edits with plain decoding and with an oracle that copies",
+        _run_edits,
+    )
+    bench_options.add_model_flags(parser)
+    strategies = ("plain", "lookup", "copy", *bench_options.LLAMA_CPP_RULES)
+    bench_options.add_decoding_flags(parser, "fast", ",".join(strategies))
+    tasks = parser.add_mutually_exclusive_group()
+    tasks.add_argument(
+        "--tasks", metavar="FILE.jsonl", type=Path, help="default: 12 built-in edits"
+    )
+    tasks.add_argument(
+        "--verbatim",
+        metavar="FILE",
+        type=Path,
+        nargs="+",
+        help="ask for these files as they are: the most that copying can bring",
     )
     parser.add_argument(
-        "--strategies",
-        metavar="A,B,...",
-        default=strategies,
-        help=f"as --strategy of edit, {', '.join(RESTATED)}; copy@6 drafts 6 tokens at most"
-        " (default: %(default)s)",
+        "--scope", choices=("function", "file"), default="function", help="what is rewritten"
     )
-
-
-def add_repeat(parser: argparse.ArgumentParser) -> None:
-    """The flag for decoding each answer more than once."""
+    bench_options.add_repeat_flag(parser)
+    bench_options.add_plot_flag(parser)
     parser.add_argument(
-        "--repeat",
-        type=count,
-        default=1,
-        help="decode each answer so often; the median counts",
+        "--limit", type=bench_options.parse_count, help="the first so many tasks only"
     )
 
 
-def add_plot(parser: argparse.ArgumentParser) -> None:
-    """The flag for a picture of the figures, for `draw`."""
-    parser.add_argument("--plot", metavar="OUT", type=_picture, help="draw them: .svg or .png")
+def _run_edits(args: argparse.Namespace) -> int:
+    from redraft.bench import edits, tasks
+    from redraft.bench.engine import parse_strategies
+    from redraft.bench.results import format_figure, markdown_table
+
+    strategies = parse_strategies(args.strategies)
+    if args.verbatim:
+        todo = tuple(map(tasks.verbatim_task, args.verbatim))
+    else:
+        todo = tasks.load(args.tasks) if args.tasks else tasks.built_in_tasks()
+    results: list[EditRecord] = []
+    skipped: list[SkippedTask] = []
+    with bench_options.load_engine(args) as (engine, conditions):
+        for records in edits.measure(
+            engine,
+            todo[: args.limit],
+            strategies,
+            scope=args.scope,
+            exactness=args.exactness,
+            n_repeats=args.repeat,
+        ):
+            if isinstance(records, edits.SkippedTask):
+                skipped.append(records)
+                output.print_status(f"{records.id} is left out: {records.reason}")
+                continue
+            results += records
+            times = ", ".join(f"{r.strategy} {r.decode_s:.1f} s" for r in records)
+            output.print_status(f"{records[0].id}: {times}")
+            # Written after each task, so that a run that is interrupted is not lost.
+            bench_options.write_results(
+                args.json, _edits_results(args, conditions, results, skipped)
+            )
+    record = _edits_results(args, conditions, results, skipped)
+    bench_options.write_results(args.json, record)
+    rows = [
+        (name, *(format_figure(figures[key]) for key in _EDIT_COLUMNS))
+        for name, figures in record["summary"].items()
+    ]
+    head = ("strategy", *(key.replace("_", " ") for key in _EDIT_COLUMNS))
+    print(markdown_table(head, rows), end="")
+    bench_options.draw_plot(args.plot, record)
+    return 0
 
 
-def _picture(text: str) -> Path:
-    # Asked before anything is measured, so that no run is lost for want of a library.
-    if Path(text).suffix not in (".svg", ".png"):
-        raise argparse.ArgumentTypeError(f"a file that ends in .svg or .png, not {text!r}")
-    if importlib.util.find_spec("matplotlib") is None:
-        raise argparse.ArgumentTypeError(
-            "matplotlib, which draws, is not installed: pip install 'redraft[bench]'"
-        )
-    return _file(text)
-
-
-def _file(text: str) -> Path:
-    if not Path(text).parent.is_dir():
-        raise argparse.ArgumentTypeError(f"there is no folder {Path(text).parent}")
-    return Path(text)
-
-
-def count(text: str) -> int:
-    """A whole number of at least 1."""
-    if not text.isdecimal() or not int(text):
-        raise argparse.ArgumentTypeError(f"a whole number of at least 1, not {text!r}")
-    return int(text)
-
-
-@contextmanager
-def loaded(args: argparse.Namespace) -> Iterator[tuple["Subject", dict[str, Any]]]:
-    """The loaded model, and the conditions of the run."""
-    from redraft.bench.subject import Subject
-
-    flags = {key: getattr(args, key) for key in ("model", "draft_model", "n_ctx", "threads")}
-    chosen = settings.load(Path.cwd(), flags, os.environ)
-    path = models.resolve(chosen.model)
-    draft = models.resolve(chosen.draft_model) if chosen.draft_model else None
-    subject = Subject.load(path, n_ctx=chosen.n_ctx, n_threads=chosen.threads, draft=draft)
-    with subject:
-        yield subject, begin(args, path, n_threads=subject.n_threads)
-
-
-def begin(
-    args: argparse.Namespace, model: Path | None = None, *, n_threads: int | None = None
+def _edits_results(
+    args: argparse.Namespace,
+    conditions: Mapping[str, Any],
+    results: "Sequence[EditRecord]",
+    skipped: "Sequence[SkippedTask]",
 ) -> dict[str, Any]:
-    """The conditions of a run that begins now; says so where the machine is not idle."""
-    from redraft.bench.conditions import conditions, warning
+    from redraft.bench import edits
 
-    words = map(_without_folder, args.command_line)
-    known = conditions(model, cpu=describe_cpu(), n_threads=n_threads)
-    if said := warning(known):
-        output.print_status(f"note: {said}")
-    return {"bench": args.bench, "command": shlex.join(words), **known}
-
-
-def _without_folder(argument: str) -> str:
-    """Where a file lies is nobody's business; its name tells what was measured."""
-    flag, equals, value = argument.rpartition("=")
-    path = Path(value).expanduser()
-    is_elsewhere = path.is_absolute() or ".." in path.parts
-    return f"{flag}{equals}{path.name}" if is_elsewhere else argument
+    return {
+        "conditions": conditions,
+        "scope": args.scope,
+        "exactness": args.exactness,
+        "repeat": args.repeat,
+        "summary": edits.summarize(results),
+        "results": [asdict(result) for result in results],
+        "skipped": [asdict(task) for task in skipped],
+    }
 
 
-def write(path: Path | None, record: dict[str, Any]) -> None:
-    """Write the figures, where a file was named for them, with how the run went until now."""
-    from redraft.bench.conditions import ended
+def _add_exact(commands: options.Subparsers) -> None:
+    parser = bench_options.add_command(
+        commands,
+        "exact",
+        "check token by token that strategies write what plain decoding writes",
+        _run_exact,
+    )
+    bench_options.add_model_flags(parser)
+    bench_options.add_decoding_flags(
+        parser, "invariant", "lookup,copy,copy@1,copy@6,copy@20,jacobi,lookahead,auto"
+    )
+    parser.add_argument(
+        "--tokens",
+        type=bench_options.parse_count,
+        default=2000,
+        help="plain tokens to compare (default: %(default)s)",
+    )
 
-    if path:
-        record = record | {"conditions": ended(record["conditions"])}
-        path.write_text(json.dumps(record, indent=1) + "\n", "utf-8")
+
+def _run_exact(args: argparse.Namespace) -> int:
+    from redraft.bench import exact
+    from redraft.bench.engine import parse_strategies
+
+    strategies = parse_strategies(args.strategies)
+    if args.draft_model:
+        strategies = tuple(dict.fromkeys((*strategies, "draft", "lookup+draft")))
+    if len(strategies) == 1:
+        raise InputError("--strategies names nothing but plain: there is nothing to compare")
+    n_tokens = 0
+    tallies: dict[str, Tally] = {}
+    with bench_options.load_engine(args) as (engine, conditions):
+        for tallies in exact.compare(
+            engine, strategies, exactness=args.exactness, n_tokens=args.tokens
+        ):
+            n_tokens = max(tally.tokens for tally in tallies.values())
+            n_parted = sum(len(tally.differences) for tally in tallies.values())
+            output.print_status(f"{n_tokens} tokens, {n_parted} differences")
+    if n_tokens < args.tokens:
+        output.print_status(f"note: the built-in prompts were used up after {n_tokens} tokens")
+    _print_tallies(tallies)
+    strategies_record = {name: asdict(tally) for name, tally in tallies.items()}
+    bench_options.write_results(
+        args.json,
+        {"conditions": conditions, "exactness": args.exactness, "strategies": strategies_record},
+    )
+    is_different = any(tally.differences for tally in tallies.values())
+    return 2 if args.exactness == "invariant" and is_different else 0
 
 
-def draw(path: Path | None, record: Mapping[str, Any]) -> None:
-    """Draw the figures, where a file was named for that with `add_plot`'s flag."""
-    if path:
-        from redraft.bench import plots
+def _print_tallies(tallies: "Mapping[str, Tally]") -> None:
+    from redraft.bench.results import markdown_table
 
-        plots.draw(record, path)
+    rows = [
+        (name, str(tally.tokens), str(len(tally.differences)), f"{tally.per_1000_tokens:.2f}")
+        for name, tally in tallies.items()
+    ]
+    print(markdown_table(("strategy", "tokens", "differences", "per 1,000 tokens"), rows), end="")
+    for name, tally in tallies.items():
+        for difference in tally.differences:
+            output.print_status(
+                f"{name} parts after {difference.token} tokens of {difference.case}"
+            )
+
+
+def _add_latency(commands: options.Subparsers) -> None:
+    parser = bench_options.add_command(
+        commands,
+        "latency",
+        "how long an editor waits: the language server driven over its pipes",
+        _run_latency,
+    )
+    options.add_flag(parser, "model")
+
+
+def _run_latency(args: argparse.Namespace) -> int:
+    from redraft.bench import latency
+    from redraft.bench.results import markdown_table
+
+    model = models.resolve(bench_options.load_settings(args, "model").model)
+    conditions = bench_options.begin_run(args, model)
+    measured = latency.measure(model)
+    rows = [(label, f"{seconds:.3g} s", aim) for label, seconds, aim in measured.rows()]
+    print(markdown_table(("what", "median", "aim"), rows), end="")
+    aims = [
+        {"what": label, "seconds": seconds, "aim": aim} for label, seconds, aim in measured.rows()
+    ]
+    bench_options.write_results(
+        args.json, {"conditions": conditions, **asdict(measured), "rows": aims}
+    )
+    return 0

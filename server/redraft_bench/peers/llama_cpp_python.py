@@ -1,7 +1,7 @@
-"""llama-cpp-python's own `Llama` with its prompt lookup, over pipes: a peer of `redraft bench`.
+"""llama-cpp-python's own `Llama` with its prompt lookup, over pipes.
 
-`python -m redraft_bench.peers.llama_cpp_python MODEL N_CTX N_THREADS cpu|gpu` answers questions as
-`redraft_bench.peers.process` has them. Stands alone: the engine does not use it.
+`python -m redraft_bench.peers.llama_cpp_python MODEL N_CTX N_THREADS cpu|gpu` answers requests as
+`redraft_bench.peers.process` describes them.
 """
 
 import json
@@ -16,16 +16,16 @@ import numpy as np
 import numpy.typing as npt
 from llama_cpp.llama_speculative import LlamaPromptLookupDecoding
 
-__all__ = ["Binding"]
+__all__ = ["LlamaPeer"]
 
 TAIL: Final = 64  # bytes of the answer in which a stop string is looked for
 
 
-class Binding:
+class LlamaPeer:
     """`Llama` as its users would set it up: defaults, but flash attention as redraft has it."""
 
     def __init__(self, model: str, *, n_ctx: int, n_threads: int, n_gpu_layers: int) -> None:
-        self._drafter = _Counted()
+        self._drafter = _CountingLookup()
         self._llama = llama_cpp.Llama(
             model,
             n_ctx=n_ctx,
@@ -42,10 +42,10 @@ class Binding:
     def answer(
         self, mode: str, tokens: Sequence[int], max_tokens: int, stop: Sequence[str]
     ) -> dict[str, Any]:
-        """Greedy, in mode "plain" or "lookup". seconds: from the first token to the last."""
+        """Decode greedily, in mode "plain" or "lookup". Times from the first token to the last."""
         self._llama.draft_model = self._drafter if mode == "lookup" else None
         self._drafter.n_calls = 0
-        stops = [one.encode() for one in stop]
+        stops = [text.encode() for text in stop]
         written: list[int] = []
         first = last = time.perf_counter()
         tail = b""
@@ -56,14 +56,14 @@ class Binding:
             first = first if written else last
             written.append(token)
             tail = (tail + self._llama.detokenize([token], special=True))[-TAIL:]
-            if len(written) == max_tokens or any(one in tail for one in stops):
+            if len(written) == max_tokens or any(text in tail for text in stops):
                 break
         n_passes = self._drafter.n_calls if mode == "lookup" else max(0, len(written) - 1)
         return {"tokens": written, "seconds": last - first, "passes": n_passes}
 
 
-class _Counted(LlamaPromptLookupDecoding):  # type: ignore[misc]  # llama_cpp is not typed
-    """Counts the drafts, of which every pass but the first has one."""
+class _CountingLookup(LlamaPromptLookupDecoding):  # type: ignore[misc]  # llama_cpp is not typed
+    """Prompt lookup that counts its drafts, of which every pass but the first has one."""
 
     n_calls = 0
 
@@ -79,17 +79,17 @@ class _Counted(LlamaPromptLookupDecoding):  # type: ignore[misc]  # llama_cpp is
 
 
 def _serve() -> None:
-    # llama.cpp may print: what the other side reads is kept apart.
+    # llama.cpp may print to stdout: what the other side reads goes to a copy of it.
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     model, n_ctx, n_threads, device = sys.argv[1:]
     n_gpu_layers = -1 if device == "gpu" else 0
-    binding = Binding(model, n_ctx=int(n_ctx), n_threads=int(n_threads), n_gpu_layers=n_gpu_layers)
+    peer = LlamaPeer(model, n_ctx=int(n_ctx), n_threads=int(n_threads), n_gpu_layers=n_gpu_layers)
     built = llama_cpp.llama_print_system_info().decode().strip(" |")
     version = f"llama-cpp-python {llama_cpp.__version__} ({built})"
     print(json.dumps({"version": version}), file=out, flush=True)
     for line in sys.stdin:
-        print(json.dumps(binding.answer(**json.loads(line))), file=out, flush=True)
+        print(json.dumps(peer.answer(**json.loads(line))), file=out, flush=True)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""llama-server in its modes, one process each, asked over HTTP; it times its own decoding.
+"""llama-server in its modes, one process each, driven over HTTP; it times its own decoding.
 
 The first mode that meets a prompt prefills it and saves its cells, which the others load: prefill
 is the same in each and is not compared.
@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from redraft_bench.peers.process import PeerAnswer, PeerError, PeerRequest, Process
+from redraft_bench.peers.process import PeerAnswer, PeerError, PeerProcess, PeerRequest
 
-__all__ = ["MODES", "LlamaServers", "PeerSettings", "parse"]
+__all__ = ["MODES", "LlamaServers", "PeerSettings", "parse_reply"]
 
-# --spec-type, and what of its settings is not the default: --spec-ngram-mod-n-match and so on.
-# "tuned" is the best of a hundred settings that were played by script with
+# --spec-type, and its settings that are not the default: --spec-ngram-mod-n-match and so on.
+# "tuned" is the best of a hundred settings in decodes by script (redraft_bench.scripted) with
 # `redraft_lookup.llama_cpp_rules` on edits of whole files: shorter keys find their place sooner and
 # are wrong more often.
 MODES: Final[Mapping[str, Mapping[str, Any]]] = {
@@ -35,7 +35,7 @@ _OWN_PREFILL: Final = "draft"  # its second model has to read the prompt too
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PeerSettings:
-    """What each server is started with. `draft` is for the mode of that name."""
+    """The settings of each server. `draft` is for the mode of that name."""
 
     model: Path
     draft: Path | None
@@ -46,28 +46,28 @@ class PeerSettings:
 
 
 class LlamaServers:
-    """A `redraft_bench.peers.process.Family`."""
+    """A `redraft_bench.peers.process.PeerProgram`."""
 
     def __init__(self, settings: PeerSettings) -> None:
         self._settings = settings
-        self._running: dict[str, _Server] = {}
+        self._running: dict[str, _LlamaServer] = {}
         self._saved: tuple[int, ...] = ()  # the prompt whose cells lie in the folder
         self.version = ""
 
-    def answer(self, mode: str, asked: PeerRequest) -> PeerAnswer:
+    def answer(self, mode: str, request: PeerRequest) -> PeerAnswer:
         if mode not in self._running:
-            self._running[mode] = _Server(mode, self._settings)
+            self._running[mode] = _LlamaServer(mode, self._settings)
         server = self._running[mode]
         self.version = server.version
         try:
             if mode != _OWN_PREFILL:
-                self._share_prefill(server, asked.tokens)
-            return parse(server.post("/completion", _question(asked)))
+                self._share_prefill(server, request.tokens)
+            return parse_reply(server.post("/completion", _build_body(request)))
         except PeerError:
             self._running.pop(mode).close()
             raise
 
-    def _share_prefill(self, server: "_Server", tokens: tuple[int, ...]) -> None:
+    def _share_prefill(self, server: "_LlamaServer", tokens: tuple[int, ...]) -> None:
         if self._saved == tokens:
             server.post("/slots/0?action=restore", {"filename": _CELLS})
             return
@@ -81,11 +81,11 @@ class LlamaServers:
             self._running.popitem()[1].close()
 
 
-def _question(asked: PeerRequest) -> dict[str, Any]:
+def _build_body(request: PeerRequest) -> dict[str, Any]:
     return {
-        "prompt": asked.tokens,
-        "n_predict": asked.max_tokens,
-        "stop": asked.stop,
+        "prompt": request.tokens,
+        "n_predict": request.max_tokens,
+        "stop": request.stop,
         "cache_prompt": True,
         "return_tokens": True,
         # Greedy in the cheapest way: no sampler looks at more than the best token.
@@ -95,8 +95,8 @@ def _question(asked: PeerRequest) -> dict[str, Any]:
     }
 
 
-def parse(reply: Mapping[str, Any]) -> PeerAnswer:
-    """What a reply of /completion says. Raises PeerError where tokens or timings are missing.
+def parse_reply(reply: Mapping[str, Any]) -> PeerAnswer:
+    """Return the answer in a reply of /completion; PeerError where tokens or timings are missing.
 
     Its clock starts with the first token. A pass commits one token more than were accepted.
     """
@@ -114,11 +114,11 @@ def parse(reply: Mapping[str, Any]) -> PeerAnswer:
         raise PeerError(f"llama-server's answer lacks something: {reply!r:.300}") from error
 
 
-class _Server:
+class _LlamaServer:
     """One llama-server, in the process of PyPI's xllamacpp."""
 
     def __init__(self, mode: str, settings: PeerSettings) -> None:
-        given = {
+        arguments = {
             "model": str(settings.model),
             "draft": str(settings.draft) if mode == _OWN_PREFILL else None,
             "n_ctx": settings.n_ctx,
@@ -127,13 +127,18 @@ class _Server:
             "folder": f"{settings.folder}/",
             **MODES[mode],
         }
-        command = (sys.executable, "-m", "redraft_bench.peers.xllamacpp_server", json.dumps(given))
-        self._process = Process(command, settings.folder / f"llama-server-{mode}.log")
+        command = (
+            sys.executable,
+            "-m",
+            "redraft_bench.peers.xllamacpp_server",
+            json.dumps(arguments),
+        )
+        self._process = PeerProcess(command, settings.folder / f"llama-server-{mode}.log")
         self.version = str(self._process.greeting["version"])
         self._address = urlsplit(self._process.greeting["address"]).netloc
 
     def post(self, path: str, body: object) -> dict[str, Any]:
-        """The reply; raises PeerError."""
+        """Return the reply; raises PeerError."""
         connection = HTTPConnection(self._address)
         try:
             headers = {"Content-Type": "application/json"}

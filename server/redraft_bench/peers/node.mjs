@@ -1,5 +1,5 @@
 // node-llama-cpp over pipes: node node.mjs FOLDER MODEL N_CTX N_THREADS cpu|gpu, where FOLDER
-// holds node_modules. Questions and answers are those of redraft/bench/peers/process.py. What is prefilled
+// holds node_modules. Requests and answers are those of redraft_bench/peers/process.py. What is prefilled
 // for one mode is saved to a file, from which the other goes on.
 
 import {readFileSync} from "node:fs";

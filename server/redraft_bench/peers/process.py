@@ -1,8 +1,8 @@
-"""A peer's process: questions and answers as JSON, a line each, over its pipes.
+"""A peer's process: requests and answers as JSON, a line each, over its pipes.
 
-The first line says what it is and what it was built for, `{"version": ...}`; then each question,
-`{"mode", "tokens", "max_tokens", "stop"}`, gets one answer, `{"tokens", "seconds", "passes"}`. What
-else it has to say goes to a file, whose end is told where the process dies.
+The first line has its name and build, `{"version": ...}`; then each request, `{"mode", "tokens",
+"max_tokens", "stop"}`, gets one answer, `{"tokens", "seconds", "passes"}`. All else it prints
+goes to a file, whose end is part of the error where the process dies.
 """
 
 import json
@@ -17,7 +17,7 @@ from typing import IO, Any, Final, Protocol, cast
 
 from redraft.errors import RedraftError
 
-__all__ = ["Family", "PeerAnswer", "PeerError", "PeerRequest", "Piped", "Process"]
+__all__ = ["PeerAnswer", "PeerError", "PeerProcess", "PeerProgram", "PeerRequest", "PipedProgram"]
 
 END_S: Final = 10.0  # seconds for a process to end by itself once its input is closed
 
@@ -37,7 +37,7 @@ class PeerRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PeerAnswer:
-    """What a peer wrote; `timed` of its tokens took `seconds` in `passes`, where that is known.
+    """The tokens a peer wrote; `timed` of them took `seconds` in `passes`, where that is known.
 
     A clock that starts with the first token does not time that one.
     """
@@ -48,36 +48,35 @@ class PeerAnswer:
     passes: int | None
 
 
-class Family(Protocol):
+class PeerProgram(Protocol):
     """One program in its modes, `plain` among them."""
 
-    def answer(self, mode: str, asked: PeerRequest) -> PeerAnswer:
+    def answer(self, mode: str, request: PeerRequest) -> PeerAnswer:
         """Decode greedily; raises PeerError."""
 
     @property
     def version(self) -> str:
-        """What has been run, once it has."""
+        """The program's version; "" until it has been started."""
 
     def close(self) -> None:
         """End all of its processes."""
 
 
-class Piped:
+class PipedProgram:
     """A program that answers in all of its modes in one process, and times its own tokens."""
 
     def __init__(self, command: Sequence[str], log: Path) -> None:
         self._command = command
         self._log = log
-        self._process: Process | None = None
+        self._process: PeerProcess | None = None
         self.version = ""
 
-    def answer(self, mode: str, asked: PeerRequest) -> PeerAnswer:
+    def answer(self, mode: str, request: PeerRequest) -> PeerAnswer:
         if self._process is None:
-            self._process = Process(self._command, self._log)
+            self._process = PeerProcess(self._command, self._log)
             self.version = str(self._process.greeting["version"])
         try:
-            reply = self._process.ask({"mode": mode, **asdict(asked)})
-            return _timed_from_first(reply)
+            return _parse_answer(self._process.ask({"mode": mode, **asdict(request)}))
         except PeerError:
             self.close()
             raise
@@ -88,7 +87,8 @@ class Piped:
             self._process = None
 
 
-def _timed_from_first(reply: dict[str, Any]) -> PeerAnswer:
+def _parse_answer(reply: dict[str, Any]) -> PeerAnswer:
+    """Return the answer of a reply whose clock starts with the first token."""
     try:
         tokens, passes = tuple(map(int, reply["tokens"])), reply["passes"]
         return PeerAnswer(
@@ -101,8 +101,8 @@ def _timed_from_first(reply: dict[str, Any]) -> PeerAnswer:
         raise PeerError(f"this is no answer: {reply!r:.200}") from error
 
 
-class Process:
-    """A process that has said what it is. Raises PeerError where it does not get that far."""
+class PeerProcess:
+    """A process that has sent its first line. Raises PeerError where it does not get that far."""
 
     def __init__(self, command: Sequence[str], log: Path) -> None:
         self._log = log
@@ -113,7 +113,7 @@ class Process:
                 stdout=subprocess.PIPE,
                 stderr=errors,
                 cwd=log.parent,
-                # As the engine does: threads that spin while they wait take a core from others.
+                # As in the engine: threads that spin while they wait take a core from others.
                 env={**os.environ, "OMP_WAIT_POLICY": "PASSIVE"},
                 encoding="utf-8",
             )
@@ -121,19 +121,19 @@ class Process:
         self._output = cast("IO[str]", self._process.stdout)
         self.greeting = self._read()
 
-    def ask(self, question: object) -> dict[str, Any]:
-        """The answer to `question`; raises PeerError where there is none."""
+    def ask(self, request: object) -> dict[str, Any]:
+        """Return the reply to `request`; raises PeerError where there is none."""
         try:
-            self._input.write(json.dumps(question) + "\n")
+            self._input.write(json.dumps(request) + "\n")
             self._input.flush()
         except OSError:
-            raise self._died() from None
+            raise self._close_after_death() from None
         return self._read()
 
     def _read(self) -> dict[str, Any]:
         line = self._output.readline()
         if not line:
-            raise self._died()
+            raise self._close_after_death()
         try:
             reply = json.loads(line)
         except ValueError as error:
@@ -142,12 +142,14 @@ class Process:
             raise PeerError(f"it answered {reply!r:.300}")
         return reply
 
-    def _died(self) -> PeerError:
+    def _close_after_death(self) -> PeerError:
         self.close()
         code = self._process.returncode
         reason = signal.Signals(-code).name if code < 0 else f"exit status {code}"
-        said = self._log.read_text(encoding="utf-8", errors="replace").strip().split("\n")[-4:]
-        return PeerError(f"it ended ({reason}): {' / '.join(said)[-600:]}")
+        last_lines = (
+            self._log.read_text(encoding="utf-8", errors="replace").strip().split("\n")[-4:]
+        )
+        return PeerError(f"it ended ({reason}): {' / '.join(last_lines)[-600:]}")
 
     def close(self) -> None:
         """Close its input, and end it if it does not end by itself."""

@@ -1,4 +1,4 @@
-"""The peers there are: their modes, how each is installed, how it is started."""
+"""Table of the peers: their modes, the commands that install and start them."""
 
 import importlib.util
 import shutil
@@ -13,14 +13,14 @@ import platformdirs
 
 from redraft.errors import InputError
 from redraft_bench.peers.llama_server import MODES, LlamaServers, PeerSettings
-from redraft_bench.peers.process import Family, Piped
+from redraft_bench.peers.process import PeerProgram, PipedProgram
 
-__all__ = ["FAMILIES", "Chosen", "Peer", "choose"]
+__all__ = ["PROGRAMS", "Peer", "PeerSelection", "select_peers"]
 
 NODE_PACKAGE: Final = "node-llama-cpp@3.21.1"
 
-_OWN_CLOCK: Final = "by its own timings, from the first token to the last"
-_SEEN: Final = "by its caller, from the first token to the last"
+_SERVER_CLOCK: Final = "by its own timings, from the first token to the last"
+_CALLER_CLOCK: Final = "by its caller, from the first token to the last"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,30 +36,30 @@ class Peer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
-    """A program. `install` is the command that brings it; `clock`: what times its decoding."""
+class ProgramEntry:
+    """A program. `install`: the command that brings it; `clock`: who times it, in words."""
 
     modes: tuple[str, ...]
     clock: str
     install: Callable[[], str]
     is_installed: Callable[[], bool]
-    open: Callable[[PeerSettings], Family]
+    open: Callable[[PeerSettings], PeerProgram]
 
 
-def _binding(settings: PeerSettings) -> Family:
-    command = (sys.executable, "-m", "redraft_bench.peers.llama_cpp_python", *_sizes(settings))
-    return Piped(command, settings.folder / "llama-cpp-python.log")
+def _open_llama_cpp_python(settings: PeerSettings) -> PeerProgram:
+    command = (sys.executable, "-m", "redraft_bench.peers.llama_cpp_python", *_arguments(settings))
+    return PipedProgram(command, settings.folder / "llama-cpp-python.log")
 
 
-def _node(settings: PeerSettings) -> Family:
+def _open_node(settings: PeerSettings) -> PeerProgram:
     script = resources.files("redraft_bench.peers").joinpath("node.mjs")
-    command = ("node", str(script), str(_node_folder()), *_sizes(settings))
-    return Piped(command, settings.folder / "node-llama-cpp.log")
+    command = ("node", str(script), str(_node_folder()), *_arguments(settings))
+    return PipedProgram(command, settings.folder / "node-llama-cpp.log")
 
 
-def _sizes(settings: PeerSettings) -> tuple[str, ...]:
-    sizes = (str(settings.n_ctx), str(settings.n_threads))
-    return (str(settings.model), *sizes, "gpu" if settings.gpu else "cpu")
+def _arguments(settings: PeerSettings) -> tuple[str, ...]:
+    device = "gpu" if settings.gpu else "cpu"
+    return (str(settings.model), str(settings.n_ctx), str(settings.n_threads), device)
 
 
 def _node_folder() -> Path:
@@ -77,62 +77,62 @@ def _install_node() -> str:
     )
 
 
-FAMILIES: Final[Mapping[str, Kind]] = {
-    "llama-cpp-python": Kind(
+PROGRAMS: Final[Mapping[str, ProgramEntry]] = {
+    "llama-cpp-python": ProgramEntry(
         modes=("plain", "lookup"),
-        clock=_SEEN,
+        clock=_CALLER_CLOCK,
         install=lambda: "pip install llama-cpp-python",
         is_installed=lambda: importlib.util.find_spec("llama_cpp") is not None,
-        open=_binding,
+        open=_open_llama_cpp_python,
     ),
-    "llama-server": Kind(
+    "llama-server": ProgramEntry(
         modes=tuple(MODES),
-        clock=_OWN_CLOCK,
+        clock=_SERVER_CLOCK,
         install=lambda: "pip install 'redraft[bench]'",
         is_installed=lambda: importlib.util.find_spec("xllamacpp") is not None,
         open=LlamaServers,
     ),
-    "node-llama-cpp": Kind(
+    "node-llama-cpp": ProgramEntry(
         modes=("plain", "lookup"),
-        clock=_SEEN,
+        clock=_CALLER_CLOCK,
         install=_install_node,
         is_installed=_has_node,
-        open=_node,
+        open=_open_node,
     ),
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chosen:
-    """The peers to run, and why others that were asked for are left out, by name."""
+class PeerSelection:
+    """The peers to run, and by name the reasons why others that were requested are left out."""
 
     peers: tuple[Peer, ...]
     left_out: Mapping[str, str]
 
 
-def choose(names: str, *, has_draft: bool) -> Chosen:
-    """The peers in a list with commas: "all", families, or single modes as in family/mode.
+def select_peers(names: str, *, has_draft: bool) -> PeerSelection:
+    """Return the peers of a comma-separated list: "all", programs, or single modes (program/mode).
 
-    A family's plain decoding always comes with its other modes. Raises InputError for an unknown
+    A program's plain decoding always comes with its other modes. Raises InputError for an unknown
     name.
     """
-    asked = tuple(FAMILIES) if names == "all" else tuple(filter(None, names.split(",")))
-    wanted = dict.fromkeys(peer for name in asked for peer in _named(name.strip()))
+    requested = tuple(PROGRAMS) if names == "all" else tuple(filter(None, names.split(",")))
+    wanted = dict.fromkeys(peer for name in requested for peer in _parse_peers(name.strip()))
     left_out: dict[str, str] = {}
     for family in dict.fromkeys(peer.family for peer in wanted):
-        if not FAMILIES[family].is_installed():
-            left_out[family] = f"not installed: {FAMILIES[family].install()}"
+        if not PROGRAMS[family].is_installed():
+            left_out[family] = f"not installed: {PROGRAMS[family].install()}"
     if Peer(family="llama-server", mode="draft") in wanted and not has_draft:
         left_out["llama-server/draft"] = "it needs a second model: --draft-model FILE"
     peers = (peer for peer in wanted if not {peer.family, peer.name} & left_out.keys())
-    return Chosen(peers=tuple(peers), left_out=left_out)
+    return PeerSelection(peers=tuple(peers), left_out=left_out)
 
 
-def _named(name: str) -> Sequence[Peer]:
+def _parse_peers(name: str) -> Sequence[Peer]:
     family, slash, mode = name.partition("/")
-    kind = FAMILIES.get(family)
-    if kind is None or (slash and mode not in kind.modes):
-        known = ", ".join(f"{key} ({', '.join(one.modes)})" for key, one in FAMILIES.items())
+    entry = PROGRAMS.get(family)
+    if entry is None or (slash and mode not in entry.modes):
+        known = ", ".join(f"{key} ({', '.join(e.modes)})" for key, e in PROGRAMS.items())
         raise InputError(f"no peer {name!r}: there are {known}; ask for one mode as family/mode")
-    modes = dict.fromkeys(("plain", mode)) if mode else kind.modes
-    return [Peer(family=family, mode=one) for one in modes]
+    modes = dict.fromkeys(("plain", mode)) if mode else entry.modes
+    return [Peer(family=family, mode=mode) for mode in modes]

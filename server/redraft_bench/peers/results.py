@@ -1,7 +1,7 @@
-"""What a comparison with peers found: records, sums, and the file that a run goes on from."""
+"""Results of a comparison with peers: records, sums, and the file that a run continues from."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from statistics import median
@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from redraft.errors import InputError
 
-__all__ = ["COPY", "PLAIN", "Failed", "PeerRecord", "PeerResults", "load", "summary"]
+__all__ = ["COPY", "PLAIN", "PeerFailure", "PeerRecord", "PeerResults", "load", "summarize"]
 
 PLAIN: Final = "redraft/plain"
 COPY: Final = "redraft/copy"
@@ -38,7 +38,7 @@ class PeerRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Failed:
+class PeerFailure:
     """A peer that gave no answer to a task, or a task that no peer was asked; and why."""
 
     id: str
@@ -51,111 +51,107 @@ class PeerResults:
     """All results so far."""
 
     records: list[PeerRecord] = field(default_factory=list)
-    failures: list[Failed] = field(default_factory=list)
+    failures: list[PeerFailure] = field(default_factory=list)
     earlier: list[dict[str, Any]] = field(default_factory=list)  # conditions of runs before this
 
     @property
     def done(self) -> frozenset[str]:
-        """The tasks that every peer was asked."""
-        asked: list[PeerRecord | Failed] = [*self.records, *self.failures]
-        return frozenset(one.id for one in asked)
+        """The ids of tasks that every peer was asked."""
+        results: list[PeerRecord | PeerFailure] = [*self.records, *self.failures]
+        return frozenset(result.id for result in results)
 
     def as_json(self) -> dict[str, Any]:
         return {
-            "summary": summary(self.records),
-            "results": [asdict(one) for one in self.records],
-            "failures": [asdict(one) for one in self.failures],
+            "summary": summarize(self.records),
+            "results": [asdict(record) for record in self.records],
+            "failures": [asdict(failure) for failure in self.failures],
             "earlier_runs": self.earlier,
         }
 
 
-def load(path: Path, given: Mapping[str, Any]) -> PeerResults:
-    """What an earlier run wrote to `path`; nothing where there is no such file.
+def load(path: Path, settings: Mapping[str, Any]) -> PeerResults:
+    """Read the results of an earlier run from `path`; none where there is no such file.
 
-    Raises InputError where it is of another kind, or compared something else than `given`.
+    Raises InputError where it is of another kind, or its run had other `settings`.
     """
     if not path.exists():
         return PeerResults()
     try:
-        known = json.loads(path.read_text(encoding="utf-8"))
-        found = PeerResults(
-            records=[PeerRecord(**_own(PeerRecord, one)) for one in known["results"]],
-            failures=[Failed(**_own(Failed, one)) for one in known["failures"]],
-            earlier=[*known["earlier_runs"], known["conditions"]],
+        written = json.loads(path.read_text(encoding="utf-8"))
+        results = PeerResults(
+            records=[PeerRecord(**_fields(PeerRecord, r)) for r in written["results"]],
+            failures=[PeerFailure(**_fields(PeerFailure, f)) for f in written["failures"]],
+            earlier=[*written["earlier_runs"], written["conditions"]],
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(
             f"{path} is there and holds no results of bench peers ({error!r}): name another file"
         ) from error
-    for key, value in given.items():
-        if known.get(key) != value:
+    for key, value in settings.items():
+        if written.get(key) != value:
             raise InputError(
-                f"{path} holds results with {key} {known.get(key)!r}, this run has {value!r}: name"
-                " another file, or run as before"
+                f"{path} holds results with {key} {written.get(key)!r}, this run has {value!r}:"
+                " name another file, or run as before"
             )
-    return found
+    return results
 
 
-def _own(kind: type, record: Mapping[str, Any]) -> dict[str, Any]:
-    return {one.name: record[one.name] for one in fields(kind)}
+def _fields(kind: type, record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the part of `record` that is a field of the data class `kind`."""
+    return {field.name: record[field.name] for field in fields(kind)}
 
 
-def summary(records: Sequence[PeerRecord]) -> dict[str, dict[str, Any]]:
-    """For each peer its figures over the tasks that it answered; ratios are of the same tasks.
+def summarize(records: Sequence[PeerRecord]) -> dict[str, dict[str, Any]]:
+    """Return each peer's figures over the tasks that it answered; ratios are of the same tasks.
 
-    to_plain, median_to_plain: its speed, of redraft's plain decoding. to_own_plain: of its
-    program's plain decoding. copy_to_it: the speed of redraft's copying, of its own.
+    to_plain, median_to_plain: its speed over that of redraft's plain decoding. to_own_plain: over
+    that of its program's plain decoding. copy_to_it: the speed of redraft's copying over its own.
     """
-    of = {(one.peer, one.id): one for one in records}
-    return {
-        name: _figures([one for one in records if one.peer == name], of)
-        for name in dict.fromkeys(one.peer for one in records)
-    }
+    by_peer: dict[str, dict[str, PeerRecord]] = {}
+    for record in records:
+        by_peer.setdefault(record.peer, {})[record.id] = record
+    return {name: _summarize_peer(name, by_peer) for name in by_peer}
 
 
-def _figures(own: Sequence[PeerRecord], of: Mapping[tuple[str, str], PeerRecord]) -> dict[str, Any]:
-    own_plain = f"{own[0].peer.partition('/')[0]}/plain"
+def _summarize_peer(name: str, by_peer: Mapping[str, Mapping[str, PeerRecord]]) -> dict[str, Any]:
+    own = by_peer[name]
+    plain, own_plain = by_peer.get(PLAIN, {}), by_peer.get(f"{name.partition('/')[0]}/plain", {})
     gains = [
-        one.tokens_per_s / plain.tokens_per_s
-        for one in own
-        if (plain := of.get((PLAIN, one.id))) and plain.tokens_per_s
+        record.tokens_per_s / plain[id_].tokens_per_s
+        for id_, record in own.items()
+        if id_ in plain and plain[id_].tokens_per_s
     ]
-    with_passes = [one for one in own if one.passes]
-    parted = [one.first_difference for one in own if one.first_difference is not None]
-    copied = _speed_ratio(COPY, own, of)
+    with_passes = [record for record in own.values() if record.passes]
+    n_timed, n_passes = (
+        sum(record.timed_tokens for record in with_passes),
+        sum(record.passes or 0 for record in with_passes),
+    )
     return {
         "tasks": len(own),
-        "output_tokens": sum(one.output_tokens for one in own),
-        "decode_s": sum(one.decode_s for one in own),
-        "tokens_per_s": _speed(own),
-        "to_plain": _inverse(_speed_ratio(PLAIN, own, of)),
+        "output_tokens": sum(record.output_tokens for record in own.values()),
+        "decode_s": sum(record.decode_s for record in own.values()),
+        "tokens_per_s": _speed(own.values()),
+        "to_plain": _speed_ratio(own, plain),
         "median_to_plain": median(gains) if gains else None,
-        "to_own_plain": _inverse(_speed_ratio(own_plain, own, of)),
-        "copy_to_it": copied,
-        "tokens_per_pass": _ratio(
-            sum(one.timed_tokens for one in with_passes),
-            sum(one.passes or 0 for one in with_passes),
-        )
-        or None,
-        "differences": len(parted),
+        "to_own_plain": _speed_ratio(own, own_plain),
+        "copy_to_it": _speed_ratio(by_peer.get(COPY, {}), own),
+        "tokens_per_pass": _ratio(n_timed, n_passes) or None,
+        "differences": sum(record.first_difference is not None for record in own.values()),
     }
 
 
 def _speed_ratio(
-    name: str, own: Sequence[PeerRecord], of: Mapping[tuple[str, str], PeerRecord]
+    records: Mapping[str, PeerRecord], others: Mapping[str, PeerRecord]
 ) -> float | None:
-    """The speed of the peer `name` divided by that of `own`, over the tasks of both."""
-    both = [(other, one) for one in own if (other := of.get((name, one.id)))]
-    others, owns = [pair[0] for pair in both], [pair[1] for pair in both]
-    return _ratio(_speed(others), _speed(owns)) or None
+    """Return the speed of `records` divided by that of `others`, over the tasks of both."""
+    both = records.keys() & others.keys()
+    speed, other = _speed(records[id_] for id_ in both), _speed(others[id_] for id_ in both)
+    return _ratio(speed, other) or None
 
 
-def _inverse(ratio: float | None) -> float | None:
-    return 1 / ratio if ratio else None
-
-
-def _speed(records: Sequence[PeerRecord]) -> float:
-    return _ratio(sum(r.timed_tokens for r in records), sum(r.decode_s for r in records))
+def _speed(records: Iterable[PeerRecord]) -> float:
+    pairs = [(record.timed_tokens, record.decode_s) for record in records]
+    return _ratio(sum(tokens for tokens, _ in pairs), sum(seconds for _, seconds in pairs))
 
 
 def _ratio(part: float, whole: float) -> float:

@@ -1,7 +1,7 @@
 """llama-server inside PyPI's xllamacpp: `python -m redraft_bench.peers.xllamacpp_server SETTINGS`.
 
-SETTINGS are those of `redraft_bench.peers.llama_server`, in JSON. Says where it listens and
-serves until its input is closed.
+SETTINGS are those of `redraft_bench.peers.llama_server`, in JSON. Prints its address and serves
+until its input is closed.
 """
 
 import importlib.metadata
@@ -12,37 +12,37 @@ from typing import Any
 
 import xllamacpp
 
-__all__ = ["params"]
+__all__ = ["build_params"]
 
 
-def params(given: dict[str, Any]) -> Any:  # noqa: ANN401 - xllamacpp is not typed
-    """The server's parameters: one slot, and the speculative mode that is named."""
-    made = xllamacpp.CommonParams()
-    made.model.path = given["model"]
-    made.n_ctx, made.n_parallel = given["n_ctx"], 1
-    made.n_gpu_layers = given["n_gpu_layers"]
-    made.cpuparams.n_threads = made.cpuparams_batch.n_threads = given["n_threads"]
-    made.hostnames, made.port = ["127.0.0.1"], 0
-    made.slot_save_path = given["folder"]
-    made.cache_ram_mib = 0  # prompts do not come back: keeping them costs time and memory
-    made.ui, made.verbosity = False, 1
+def build_params(given: dict[str, Any]) -> Any:  # noqa: ANN401 - xllamacpp is not typed
+    """Return the server's parameters: one slot, and the speculative mode that is named."""
+    params = xllamacpp.CommonParams()
+    params.model.path = given["model"]
+    params.n_ctx, params.n_parallel = given["n_ctx"], 1
+    params.n_gpu_layers = given["n_gpu_layers"]
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = given["n_threads"]
+    params.hostnames, params.port = ["127.0.0.1"], 0
+    params.slot_save_path = given["folder"]
+    params.cache_ram_mib = 0  # prompts do not come back: keeping them costs time and memory
+    params.ui, params.verbosity = False, 1
     if kind := given.get("type"):
-        known = xllamacpp.common_speculative_type
-        made.speculative.types = [getattr(known, f"COMMON_SPECULATIVE_TYPE_{kind.upper()}")]
-        own = getattr(made.speculative, kind, None)
+        types = xllamacpp.common_speculative_type
+        params.speculative.types = [getattr(types, f"COMMON_SPECULATIVE_TYPE_{kind.upper()}")]
+        mode_params = getattr(params.speculative, kind, None)
         for name in ("n_match", "n_min", "n_max"):
             if name in given:
-                setattr(own, name, given[name])
+                setattr(mode_params, name, given[name])
     if given["draft"]:
-        made.speculative.draft.mparams.path = given["draft"]
-    return made
+        params.speculative.draft.mparams.path = given["draft"]
+    return params
 
 
 def _serve() -> None:
-    # llama.cpp may print: what the other side reads is kept apart.
+    # llama.cpp may print to stdout: what the other side reads goes to a copy of it.
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
-    server = xllamacpp.Server(params(json.loads(sys.argv[1])))
+    server = xllamacpp.Server(build_params(json.loads(sys.argv[1])))
     version = f"xllamacpp {importlib.metadata.version('xllamacpp')}"
     version += f" ({xllamacpp.get_system_info().strip(' |')})"
     print(json.dumps({"version": version, "address": server.listening_address}), file=out)

@@ -1,1 +1,1 @@
-"""Edit quality: sets of problems, the ways of asking, and the sandbox that judges edits."""
+"""Edit quality: sets of problems, ways of asking for edits, and the sandbox that judges them."""

@@ -1,9 +1,9 @@
-"""The process that a candidate runs in: takes its limits, gives up its rights, runs the program.
+"""The process that a candidate runs in: sets its limits, gives up its rights, runs the program.
 
 Run as a script in an empty folder by `redraft_bench.quality.sandbox`, never imported: `python -I -B
-sandbox_child.py ORDERS PROGRAM`. Standard library only. Its exit status is the ordered `finished`
-where the program ran to its end, so that one which calls `sys.exit(0)` before its tests has not
-passed them, and `out_of_time` where its CPU time was used up.
+sandbox_child.py SETTINGS PROGRAM`. Standard library only. Its exit status is the `finished` of the
+settings where the program ran to its end, so that one which calls `sys.exit(0)` before its tests
+has not passed them, and their `out_of_time` where its CPU time was used up.
 """
 
 import json
@@ -46,32 +46,32 @@ _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 def main() -> None:
     """Run the program of the command line and end the process."""
-    orders, program = json.loads(sys.argv[1]), Path(sys.argv[2])
+    settings, program = json.loads(sys.argv[1]), Path(sys.argv[2])
     code = compile(program.read_bytes(), program, "exec")
-    for name, value in orders["limits"].items():
-        _limit(getattr(resource, name), value)
-    signal.signal(signal.SIGXCPU, lambda *_: os._exit(orders["out_of_time"]))
+    for name, value in settings["limits"].items():
+        _set_limit(getattr(resource, name), value)
+    signal.signal(signal.SIGXCPU, lambda *_: os._exit(settings["out_of_time"]))
     module = types.ModuleType("__main__")
     module.__file__ = str(program)
     sys.modules["__main__"] = module
     sys.argv = [str(program)]
-    sys.addaudithook(_guard(os.path.realpath(Path.cwd())))
+    sys.addaudithook(_make_hook(os.path.realpath(Path.cwd())))
     exec(code, module.__dict__)  # noqa: S102 - what this process is for
-    os._exit(orders["finished"])
+    os._exit(settings["finished"])
 
 
-def _limit(kind: int, value: int) -> None:
-    """Lower a limit; where this system has no such limit the wall clock is what is left."""
+def _set_limit(kind: int, value: int) -> None:
+    """Lower a limit; where this system has no such limit only the wall clock remains."""
     try:
-        # The second of grace is for SIGXCPU, without which SIGKILL would hide what it was.
+        # The second of grace is for SIGXCPU, without which SIGKILL would hide the reason.
         grace = 1 if kind == resource.RLIMIT_CPU else 0
         resource.setrlimit(kind, (value, value + grace))
     except (OSError, ValueError):
         sys.stderr.write(f"no limit {kind} on this system\n")
 
 
-def _guard(folder: str) -> Callable[[str, tuple[Any, ...]], None]:
-    """The hook: no process, no connection, and no change outside `folder`."""
+def _make_hook(folder: str) -> Callable[[str, tuple[Any, ...]], None]:
+    """Return the hook that forbids processes, connections and changes outside `folder`."""
 
     def is_outside(path: object, base: object = -1) -> bool:
         if not isinstance(path, str | bytes):

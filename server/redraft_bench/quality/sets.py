@@ -1,4 +1,4 @@
-"""Sets of edits that tests can judge: what is asked, and the program that says whether it is right.
+"""Sets of edits that tests can judge: the request, and the program that tells whether it is right.
 
 Each set is a JSON-lines file of its own shape; one `Problem` comes of a record, whatever the set.
 Knows records and how a set puts program and tests together; runs nothing.
@@ -29,12 +29,12 @@ class Problem:
     frame: str  # the program that judges an edited file, with `CODE` where the file belongs
 
     def program(self, code: str) -> str:
-        """The program that judges `code`, an edited file."""
+        """Return the program that judges `code`, an edited file."""
         return self.frame.replace(CODE, code)
 
 
 def load(name: str, path: Path) -> tuple[Problem, ...]:
-    """The problems of the set `name` in `path`. Raises InputError naming the line that is wrong."""
+    """Read the set `name` from `path`. Raises InputError naming the line that is wrong."""
     if name not in SETS:
         raise InputError(f"no set {name!r}: it is one of {', '.join(SETS)}")
     try:
@@ -42,13 +42,13 @@ def load(name: str, path: Path) -> tuple[Problem, ...]:
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot read {path}: {error}") from error
     numbered = [(number, line) for number, line in enumerate(lines, 1) if line.strip()]
-    problems = tuple(_problem(name, line, f"{path}:{number}") for number, line in numbered)
+    problems = tuple(_parse_problem(name, line, f"{path}:{number}") for number, line in numbered)
     if not problems:
         raise InputError(f"{path} holds no edits")
     return problems
 
 
-def _problem(name: str, line: str, place: str) -> Problem:
+def _parse_problem(name: str, line: str, place: str) -> Problem:
     try:
         record = json.loads(line)
         return SETS[name](record)
@@ -58,34 +58,34 @@ def _problem(name: str, line: str, place: str) -> Problem:
         raise InputError(f"{place}: not a record of {name}: {error}") from error
 
 
-def _canitedit(record: Mapping[str, Any]) -> Problem:
-    return _of(record, record["instruction_descriptive"], f"{_topic(record)}.py")
+def _parse_canitedit(record: Mapping[str, Any]) -> Problem:
+    return _build_problem(record, record["instruction_descriptive"], f"{_topic(record)}.py")
 
 
-def _canitedit_lazy(record: Mapping[str, Any]) -> Problem:
-    return _of(record, record["instruction_lazy"], f"{_topic(record)}.py")
+def _parse_canitedit_lazy(record: Mapping[str, Any]) -> Problem:
+    return _build_problem(record, record["instruction_lazy"], f"{_topic(record)}.py")
 
 
 def _topic(record: Mapping[str, Any]) -> str:
-    """`fibonacci` of `11_fibonacci`."""
+    """Return `fibonacci` for `11_fibonacci`."""
     return str(record["name"]).lstrip("0123456789_")
 
 
-def _humanevalfix(record: Mapping[str, Any]) -> Problem:
-    """The set gives the tests with the code, in this order: code, tests, "Fix bugs in NAME."."""
+def _parse_humanevalfix(record: Mapping[str, Any]) -> Problem:
+    """Build the instruction as the set does: code, tests, then "Fix bugs in NAME."."""
     name, code = record["entry_point"], record["before"]
     tests = f"```python\n{record['tests'].strip()}\n```"
     instruction = f"These are the tests:\n{tests}\n\n{record['instruction']}"
-    found = [one.span for one in syntax.targets(code, "python") if one.name == name]
-    return _of(record, instruction, f"{name}.py", target=found[0] if found else None)
+    spans = [target.span for target in syntax.targets(code, "python") if target.name == name]
+    return _build_problem(record, instruction, f"{name}.py", target=spans[0] if spans else None)
 
 
-def _editeval(record: Mapping[str, Any]) -> Problem:
+def _parse_editeval(record: Mapping[str, Any]) -> Problem:
     frame = f"{record['context'] or CODE}\n{record['tests']}\n\ncheck()\n"
-    return _of(record, record["instruction"], "edit.py", frame=frame)
+    return _build_problem(record, record["instruction"], "edit.py", frame=frame)
 
 
-def _of(
+def _build_problem(
     record: Mapping[str, Any],
     instruction: str,
     path: str,
@@ -93,7 +93,7 @@ def _of(
     target: Span | None = None,
     frame: str | None = None,
 ) -> Problem:
-    """The problem of `record`: of its whole file, and judged by its tests below, unless told."""
+    """Return the problem: of the whole file, judged by tests behind it, unless given otherwise."""
     before = record["before"]
     return Problem(
         id=record["id"],
@@ -110,8 +110,8 @@ def _of(
 
 
 SETS: Final[Mapping[str, Callable[[Mapping[str, Any]], Problem]]] = {
-    "canitedit": _canitedit,
-    "canitedit-lazy": _canitedit_lazy,
-    "humanevalfix": _humanevalfix,
-    "editeval": _editeval,
+    "canitedit": _parse_canitedit,
+    "canitedit-lazy": _parse_canitedit_lazy,
+    "humanevalfix": _parse_humanevalfix,
+    "editeval": _parse_editeval,
 }

@@ -4,9 +4,9 @@ import pytest
 from tests.redraft.bench.rename_task import TASK
 
 from redraft.bench import edits
-from redraft.bench.edits import EditRecord, summary
-from redraft.bench.subject import first_difference, strategies
-from redraft.bench.tasks import Task, built_in
+from redraft.bench.edits import EditRecord, summarize
+from redraft.bench.engine import first_difference, parse_strategies
+from redraft.bench.tasks import Task, built_in_tasks
 from redraft.errors import InputError, ModelError
 from redraft.records import Piece, Prompt
 
@@ -32,7 +32,7 @@ def record(task: str, strategy: str, **given: object) -> EditRecord:
 
 
 def test_a_summary_is_of_totals():
-    figures = summary(
+    figures = summarize(
         [
             record("a", "plain"),
             record("b", "plain", decode_s=30.0, output_tokens=300, copied_share=0.9),
@@ -57,7 +57,7 @@ def test_a_summary_is_of_totals():
 
 
 def test_one_answer_that_parts_is_a_difference_for_the_tokens_compared_until_then():
-    figures = summary(
+    figures = summarize(
         [
             record("a", "plain"),
             record("b", "plain"),
@@ -71,7 +71,7 @@ def test_one_answer_that_parts_is_a_difference_for_the_tokens_compared_until_the
 
 
 def test_a_summary_of_nothing_is_empty():
-    assert summary([]) == {}
+    assert summarize([]) == {}
 
 
 @pytest.mark.parametrize(
@@ -96,20 +96,20 @@ def test_answers_part(one, other, place):
     ],
 )
 def test_strategies_are_named(given, names):
-    assert strategies(given) == names
+    assert parse_strategies(given) == names
 
 
 @pytest.mark.parametrize("given", ["fast", "copy@", "copy@0", "copy@x", "@3", "ngram-simple@-1"])
 def test_an_unknown_strategy_is_refused_with_those_there_are(given):
     with pytest.raises(InputError, match=r"no strategy .* ngram-mod"):
-        strategies(given)
+        parse_strategies(given)
 
 
 @pytest.mark.parametrize("exactness", ["fast", "invariant"])
-def test_a_task_is_decoded_by_every_strategy_and_held_against_the_oracle(subject, exactness):
+def test_a_task_is_decoded_by_every_strategy_and_held_against_the_oracle(bench_engine, exactness):
     names = ("plain", "copy", "copy@2", "ngram-simple", "ngram-map-k", "ngram-mod")
     [records] = edits.measure(
-        subject, [TASK], names, scope="function", exactness=exactness, n_repeats=2
+        bench_engine, [TASK], names, scope="function", exactness=exactness, n_repeats=2
     )
     assert [one.strategy for one in records] == list(names)
     for one in records:
@@ -124,10 +124,10 @@ def test_a_task_is_decoded_by_every_strategy_and_held_against_the_oracle(subject
     assert capped.drafted <= 2 * capped.passes
 
 
-def test_a_task_that_does_not_fit_is_left_out_with_the_reason(subject):
+def test_a_task_that_does_not_fit_is_left_out_with_the_reason(bench_engine):
     long = Task(**{**_fields(TASK), "before": "x = 1\n" * 4000})
     [skipped] = edits.measure(
-        subject, [long], ("plain",), scope="file", exactness="fast", n_repeats=1
+        bench_engine, [long], ("plain",), scope="file", exactness="fast", n_repeats=1
     )
     assert isinstance(skipped, edits.SkippedTask)
     assert "do not fit" in skipped.reason
@@ -137,13 +137,13 @@ def _fields(task: Task) -> dict[str, object]:
     return {name: getattr(task, name) for name in Task.__dataclass_fields__}
 
 
-def test_a_strategy_that_needs_a_draft_model_says_so(subject):
+def test_a_strategy_that_needs_a_draft_model_says_so(bench_engine):
     prompt = Prompt(file=(), request=(Piece("a b c"),), source="", stop=())
     with pytest.raises(ModelError, match="--draft-model"):
-        subject.decode(prompt, "draft", "fast", max_tokens=3)
+        bench_engine.decode(prompt, "draft", "fast", max_tokens=3)
 
 
-def test_built_in_tasks_leave_room_for_their_answers(subject):
-    for task in built_in():
+def test_built_in_tasks_leave_room_for_their_answers(bench_engine):
+    for task in built_in_tasks():
         assert task.after is not None
-        assert subject.count_tokens(task.after) + 3 <= task.max_tokens, task.id
+        assert bench_engine.count_tokens(task.after) + 3 <= task.max_tokens, task.id

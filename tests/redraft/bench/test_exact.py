@@ -3,15 +3,15 @@
 from pathlib import Path
 
 from redraft.bench import exact
-from redraft.bench.subject import Subject
+from redraft.bench.engine import BenchEngine
 from redraft.records import Completion, Pass, Stats
 
 NAMES = ("plain", "lookup", "copy", "copy@5")
 
 
 def test_invariant_decoding_never_differs(small_model_path: Path):
-    with Subject.load(small_model_path) as subject:
-        *_, tallies = exact.compare(subject, NAMES, exactness="invariant", n_tokens=150)
+    with BenchEngine.load(small_model_path) as bench_engine:
+        *_, tallies = exact.compare(bench_engine, NAMES, exactness="invariant", n_tokens=150)
     assert {name: tally.differences for name, tally in tallies.items()} == {
         name: [] for name in NAMES[1:]
     }
@@ -53,6 +53,6 @@ def test_a_difference_is_counted_with_its_place():
 
 
 def test_there_are_prompts_for_20000_tokens_and_no_two_alike():
-    cases = list(exact.cases(Parting()))
+    cases = list(exact.build_cases(Parting()))
     assert len({case.name for case in cases}) == len(cases)
     assert sum(case.max_tokens for case in cases) > 40_000

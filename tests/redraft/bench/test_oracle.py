@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from redraft.bench.oracle import copied_spans, oracle
+from redraft.bench.edits import copied_spans, decode_with_oracle
 from redraft_lookup import CostCurve
 
 FLAT = CostCurve.of({1: 1.0, 4: 2.0, 8: 8.0})  # best: 4 rows, 2 rows a second
@@ -37,7 +37,7 @@ def test_an_answer_is_cut_into_the_spans_that_stand_in_the_source(answer, source
     ],
 )
 def test_the_oracle_pays(answer, source, passes, seconds, copied):
-    best = oracle(answer.encode(), source.encode(), FLAT)
+    best = decode_with_oracle(answer.encode(), source.encode(), FLAT)
     assert (best.passes, best.copied) == (passes, copied)
     assert best.seconds == pytest.approx(seconds)
     assert best.copied_share == pytest.approx(copied / len(answer) if answer else 0)

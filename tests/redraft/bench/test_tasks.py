@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from redraft.bench.tasks import Task, built_in, load, request, verbatim
+from redraft.bench.tasks import Task, build_request, built_in_tasks, load, verbatim_task
 from redraft.errors import InputError
 from redraft.syntax import parse_errors
 
@@ -29,7 +29,7 @@ def task(instruction: str, *, before: str = CODE, lang: str = "python", path: st
 
 
 def test_twelve_edits_in_six_languages_parse_before_and_after():
-    tasks = built_in()
+    tasks = built_in_tasks()
     assert len({one.id for one in tasks}) == 12
     assert len({one.lang for one in tasks}) == 6
     for one in tasks:
@@ -55,14 +55,14 @@ def test_twelve_edits_in_six_languages_parse_before_and_after():
     ],
 )
 def test_function_scope_is(one: Task, begins: str, ends: str):
-    asked = request(one, "function")
+    asked = build_request(one, "function")
     target = asked.target.of(asked.text)
     assert target.startswith(begins)
     assert target.endswith(ends)
 
 
 def test_file_scope_is_the_whole_file():
-    asked = request(task("Speed up `small`"), "file")
+    asked = build_request(task("Speed up `small`"), "file")
     assert asked.target.of(asked.text) == CODE
 
 
@@ -114,7 +114,7 @@ def test_what_is_wrong_in_a_file_is_named_with_its_line(tmp_path: Path, text, sa
 def test_a_verbatim_task_asks_for_the_whole_file_and_knows_its_answer(tmp_path: Path):
     path = tmp_path / "a.py"
     path.write_bytes(b"def f():\r\n    pass\r\n")
-    task = verbatim(path)
+    task = verbatim_task(path)
     assert (task.lang, task.before, task.after) == (
         "python",
         "def f():\r\n    pass\r\n",

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
-from redraft.bench import conditions
+from redraft.bench import results
 
 CPU_S = 0.3  # of work that a child does before it says so
 CHILD = f"""
@@ -24,18 +24,18 @@ def _others_do_nothing(monkeypatch):
     """The machine's clocks stand still: what then changes is what is counted as one's own."""
     still = psutil.cpu_times()
     faked = SimpleNamespace(cpu_times=lambda: still, Process=psutil.Process, Error=psutil.Error)
-    monkeypatch.setattr(conditions, "psutil", faked)
+    monkeypatch.setattr(results, "psutil", faked)
 
 
 @pytest.mark.usefixtures("_others_do_nothing")
 def test_a_child_that_still_runs_is_no_other_and_stays_none_when_it_ends():
-    before = conditions._others_s()
+    before = results._busy_seconds_of_others()
     with subprocess.Popen(
         [sys.executable, "-c", CHILD], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as child:
         assert child.stdout
         assert child.stdout.readline() == "done\n"
-        running = conditions._others_s()
+        running = results._busy_seconds_of_others()
         child.communicate("\n")
     assert before - running >= CPU_S * 0.9
-    assert conditions._others_s() <= running + 0.05
+    assert results._busy_seconds_of_others() <= running + 0.05

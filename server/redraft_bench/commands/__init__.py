@@ -1,1 +1,0 @@
-"""The commands of `python -m redraft_bench`, a module each."""
