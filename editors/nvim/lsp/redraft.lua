@@ -1,3 +1,3 @@
 -- What `vim.lsp.enable("redraft")` starts. Change it with `vim.lsp.config("redraft", { ... })`.
 
-return require("redraft.client").config()
+return require("redraft.client").create_config()

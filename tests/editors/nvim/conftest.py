@@ -74,7 +74,9 @@ class Vim:
             f"XDG_{name.upper()}_HOME": str(home / name)
             for name in ("config", "data", "state", "cache")
         }
-        given = places | {"PYTHONPATH": str(ROOT), "NVIM_LOG_FILE": str(home / "log")} | (env or {})
+        python_path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+        given = places | {"PYTHONPATH": python_path, "NVIM_LOG_FILE": str(home / "log")}
+        given |= env or {}
         plugin = ["--cmd", f"set runtimepath^={PLUGIN}"] if with_plugin else []
         own = (name for name in os.environ if name.startswith("REDRAFT_"))  # of the developer
         self.nvim = pynvim.attach(

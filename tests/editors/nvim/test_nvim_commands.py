@@ -11,7 +11,7 @@ from tests.redraft.lsp.conftest import SHOP, script
 
 RENAME = script(sub=["amount", "result"])
 
-HISTORY = "return require('redraft.history').path()"
+HISTORY = "return require('redraft.history').get_path()"
 
 
 def completed(vim: Vim, line: str) -> list[str]:
@@ -187,8 +187,8 @@ def test_the_status_says_what_the_server_says(
 ) -> None:
     vim.open(SHOP)
     status = {"model": model, "edits": edits}
-    said = "require('redraft.status').take(...) return require('redraft').status()"
+    said = "require('redraft.status').update(...) return require('redraft').status()"
     assert vim.lua(said, status) == text
     vim.lua(
-        "require('redraft.status').take({ model = { name = 'x', state = 'loaded' }, edits = {} })"
+        "require('redraft.status').update({ model = { name = 'x', state = 'loaded' }, edits = {} })"
     )

@@ -113,11 +113,11 @@ def test_c12_changes_that_the_server_has_not_heard_of_move_the_edit_too(
     shop.lua(
         """
         local n, edit = ..., require("redraft.edit_session")
-        local ended = edit._ended
-        edit._ended = function(...)
-          edit._ended = ended
+        local finish = edit._finish
+        edit._finish = function(...)
+          edit._finish = finish
           vim.api.nvim_buf_set_lines(0, 0, 0, false, vim.fn["repeat"]({ "# above" }, n))
-          return ended(...)
+          return finish(...)
         end
         """,
         n_lines,

@@ -89,11 +89,11 @@ def test_a_server_that_dies_is_started_again_but_not_for_ever(start: Start) -> N
         vim.hears("the server ended before the edit was done")
         if n < 3:
             vim.hears("the server died (signal 9); starting it again")
-            vim.until("(require('redraft.client').of(0) or { id = ... }).id ~= ...", old)
+            vim.until("(require('redraft.client').get(0) or { id = ... }).id ~= ...", old)
     assert ":Redraft log" in vim.hears("died 4 times within 3 minutes")
     assert vim.lua("return require('redraft').status()") == ""
     vim.nvim.command("Redraft restart")  # asked for, it is
-    vim.until("require('redraft.client').of(0) ~= nil")
+    vim.until("require('redraft.client').get(0) ~= nil")
     vim.edit(RENAME)
     assert vim.screen() + "\n" == NEW
 
@@ -101,9 +101,9 @@ def test_a_server_that_dies_is_started_again_but_not_for_ever(start: Start) -> N
 def test_restart_and_stop_are_no_deaths(start: Start) -> None:
     vim = start()
     vim.open(SHOP)
-    old = vim.lua("return require('redraft.client').of(0).id")
+    old = vim.lua("return require('redraft.client').get(0).id")
     vim.nvim.command("Redraft restart")
-    vim.until("(require('redraft.client').of(0) or { id = ... }).id ~= ...", old)
+    vim.until("(require('redraft.client').get(0) or { id = ... }).id ~= ...", old)
     vim.nvim.command("Redraft stop")
     vim.until("#vim.lsp.get_clients() == 0")
     vim.until("require('redraft').status() == ''")

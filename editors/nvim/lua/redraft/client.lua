@@ -1,71 +1,73 @@
---- The language server: what starts it, finding the one of a buffer, and asking it. Knows nothing
---- of edits.
+--- The language server: its configuration, the one of a buffer, starting it and sending to it.
+--- Knows nothing of edits.
 
 local notify = require("redraft.notify")
 local protocol = require("redraft.protocol")
 
 local NAME = "redraft"
 
--- Begins the tokens of the progress of downloads.
-local FETCH = "redraft/fetch/"
+-- The progress of downloads has tokens that begin so.
+local DOWNLOAD_TOKEN = "redraft/fetch/"
 
 local M = {}
 
----@class redraft.Waiting
+--- Callbacks of `with` that wait for a server.
+---@class redraft.Waiter
 ---@field use fun(client: vim.lsp.Client)
----@field otherwise? fun()
+---@field on_failure? fun()
 
-local waiting = {} ---@type table<integer, redraft.Waiting[]> by buffer
+local waiters = {} ---@type table<integer, redraft.Waiter[]> by buffer
 
---- What `vim.lsp.enable("redraft")` starts.
+--- Return the configuration that `vim.lsp.enable("redraft")` starts.
 ---@return vim.lsp.Config
-function M.config()
+function M.create_config()
   return {
     cmd = { "redraft", "serve" },
-    root_dir = M._root,
+    root_dir = M._find_root,
     root_markers = { "redraft.toml", ".git" },
     init_options = { clientCommands = { protocol.PROMPT }, statusNotifications = true },
     commands = {
       [protocol.PROMPT] = function(command, context)
         require("redraft.edit").from_action(command, context)
       end,
-      -- The actions' edits pass through here, so that they are previewed as all others.
+      -- Edits of code actions are previewed, too: Neovim would have the server apply them.
       [protocol.EDIT] = function(command, context)
         require("redraft.edit").from_action(command, context)
       end,
     },
     handlers = {
       [protocol.PARTIAL_NOTIFICATION] = function(_, partial)
-        require("redraft.edit_session").progressed(partial)
+        require("redraft.edit_session").update_progress(partial)
       end,
       [protocol.STATUS_NOTIFICATION] = function(_, status)
-        require("redraft.edit_session").stands(status)
+        require("redraft.edit_session").update_status(status)
       end,
     },
-    reuse_client = M._reuses,
+    reuse_client = M._reuse_client,
     on_init = function(client)
-      require("redraft.actions").complete_diagnostics(client)
+      require("redraft.actions").add_diagnostics(client)
     end,
     on_exit = function(...)
-      require("redraft.restart").exited(...)
+      require("redraft.restart").handle_exit(...)
     end,
   }
 end
 
---- Buffers without a name are left alone: the server would take them all for one.
+--- Call `start` with the project's folder. Buffers without a name get no server: their URI is the
+--- same for all of them.
 ---@param buf integer
 ---@param start fun(root: string?)
-function M._root(buf, start)
+function M._find_root(buf, start)
   if vim.api.nvim_buf_get_name(buf) ~= "" then
     start(vim.fs.root(buf, vim.lsp.config[NAME].root_markers))
   end
 end
 
---- One server, and so one model in memory, whatever the number of projects.
+--- Reuse the server for all projects, so that one model is in memory; tell it of a new folder.
 ---@param client vim.lsp.Client
 ---@param config vim.lsp.ClientConfig
 ---@return boolean
-function M._reuses(client, config)
+function M._reuse_client(client, config)
   if client.name ~= config.name or client:is_stopped() then
     return false
   end
@@ -73,8 +75,9 @@ function M._reuses(client, config)
   local folders = client.workspace_folders or {}
   local folder = root and { uri = vim.uri_from_fname(root), name = root }
   if
-    folder and not vim.iter(folders):any(function(each)
-      return each.uri == folder.uri
+    folder
+    and not vim.iter(folders):any(function(known)
+      return known.uri == folder.uri
     end)
   then
     client.workspace_folders = vim.list_extend({ folder }, folders)
@@ -85,33 +88,33 @@ function M._reuses(client, config)
   return true
 end
 
---- The server a buffer is attached to.
+--- Return the server that a buffer is attached to.
 ---@param buf integer
 ---@return vim.lsp.Client?
-function M.of(buf)
+function M.get(buf)
   return vim.lsp.get_clients({ name = NAME, bufnr = buf })[1]
 end
 
---- Any server that runs: that of the current buffer, if it has one.
+--- Return a running server: that of the current buffer, if it has one.
 ---@return vim.lsp.Client?
-function M.any()
-  return M.of(0) or vim.lsp.get_clients({ name = NAME })[1]
+function M.get_any()
+  return M.get(0) or vim.lsp.get_clients({ name = NAME })[1]
 end
 
 --- Call `use` with the server of a buffer; start it first where none is attached.
 ---@param buf integer
 ---@param use fun(client: vim.lsp.Client)
----@param otherwise? fun() called where no server can be had
----@return boolean has_server or one is about to come
-function M.with(buf, use, otherwise)
-  local client = M.of(buf)
+---@param on_failure? fun() called where no server starts
+---@return boolean has_server or is starting one
+function M.with(buf, use, on_failure)
+  local client = M.get(buf)
   if client then
     use(client)
     return true
   end
-  local is_first = not waiting[buf]
-  waiting[buf] = waiting[buf] or {}
-  table.insert(waiting[buf], { use = use, otherwise = otherwise })
+  local is_first = not waiters[buf]
+  waiters[buf] = waiters[buf] or {}
+  table.insert(waiters[buf], { use = use, on_failure = on_failure })
   if is_first and not M.start(buf) then
     M.give_up()
     return false
@@ -119,20 +122,18 @@ function M.with(buf, use, otherwise)
   return true
 end
 
---- No server comes.
+--- Tell all that wait for a server that none comes.
 function M.give_up()
-  local gave_up = waiting
-  waiting = {}
-  for _, each in pairs(gave_up) do
-    for _, entry in ipairs(each) do
-      if entry.otherwise then
-        entry.otherwise()
-      end
+  local abandoned = vim.iter(vim.tbl_values(waiters)):flatten():totable() ---@type redraft.Waiter[]
+  waiters = {} -- before the calls, which may wait again
+  for _, waiter in ipairs(abandoned) do
+    if waiter.on_failure then
+      waiter.on_failure()
     end
   end
 end
 
---- Start a server for a buffer, or attach the one that runs. Says why where that cannot be.
+--- Start a server for a buffer, or attach the one that runs; tell the user why where that fails.
 ---@param buf integer
 ---@return boolean
 function M.start(buf)
@@ -149,35 +150,36 @@ function M.start(buf)
     return false
   end
   config = vim.tbl_extend("force", config, { name = NAME })
-  local find_root = config.root_dir
+  -- vim.lsp.enable does the same, but only for the filetypes that the configuration names.
+  local root_dir = config.root_dir
   local function start(root)
     config.root_dir = root
     vim.lsp.start(config, { bufnr = buf, reuse_client = config.reuse_client })
   end
-  if type(find_root) == "function" then
-    find_root(buf, start)
+  if type(root_dir) == "function" then
+    root_dir(buf, start)
   else
-    start(find_root or vim.fs.root(buf, config.root_markers or {}))
+    start(root_dir or vim.fs.root(buf, config.root_markers or {}))
   end
   return true
 end
 
---- Have the server run one of its commands. An answer that says "cancelled" never comes: Neovim
---- keeps it to itself.
+--- Have the server run one of its commands. `done` is not called for an answer that says
+--- "cancelled": Neovim keeps that to itself.
 ---@param client vim.lsp.Client
 ---@param command string
 ---@param argument? table
 ---@param done? fun(error: lsp.ResponseError?, result: any)
 ---@param buf? integer
----@return integer? request
+---@return integer? request_id
 function M.execute(client, command, argument, done, buf)
   local params = { command = command, arguments = argument and { argument } or nil }
-  local _, request = client:request("workspace/executeCommand", params, function(error, result)
+  local _, request_id = client:request("workspace/executeCommand", params, function(error, result)
     if done then
       done(error, result)
     end
   end, buf)
-  return request
+  return request_id
 end
 
 --- Send the whole text of a buffer, so that the server's copy is the buffer's text whatever
@@ -226,9 +228,10 @@ end
 
 local group = vim.api.nvim_create_augroup("redraft.client", {})
 
+--- Return the client of an event, if it is redraft's.
 ---@param event vim.api.keyset.create_autocmd.callback_args
 ---@return vim.lsp.Client?
-local function ours(event)
+local function get_client(event)
   local client = vim.lsp.get_client_by_id(event.data.client_id)
   return client and client.name == NAME and client or nil
 end
@@ -236,13 +239,13 @@ end
 vim.api.nvim_create_autocmd("LspAttach", {
   group = group,
   callback = function(event)
-    local client = ours(event)
+    local client = get_client(event)
     if client then
-      local ready = waiting[event.buf] or {}
-      waiting[event.buf] = nil
-      vim.iter(ready):each(function(each)
-        each.use(client)
-      end)
+      local ready = waiters[event.buf] or {}
+      waiters[event.buf] = nil
+      for _, waiter in ipairs(ready) do
+        waiter.use(client)
+      end
     end
   end,
 })
@@ -251,11 +254,11 @@ vim.api.nvim_create_autocmd("LspRequest", {
   group = group,
   callback = function(event)
     local request = event.data.request
-    if request.type == "complete" and ours(event) then
+    if request.type == "complete" and get_client(event) then
       local id = event.data.request_id
       -- The answer's own handler runs first, if Neovim calls it at all.
       vim.schedule(function()
-        require("redraft.edit_session").answered(event.data.client_id, id)
+        require("redraft.edit_session").handle_complete(event.data.client_id, id)
       end)
     end
   end,
@@ -264,11 +267,11 @@ vim.api.nvim_create_autocmd("LspRequest", {
 vim.api.nvim_create_autocmd("LspProgress", {
   group = group,
   callback = function(event)
-    local client = ours(event)
+    local client = get_client(event)
     local params = event.data.params ---@type lsp.ProgressParams
-    if client and vim.startswith(tostring(params.token), FETCH) then
+    if client and vim.startswith(tostring(params.token), DOWNLOAD_TOKEN) then
       local value = params.value --[[@as lsp.WorkDoneProgressReport]]
-      require("redraft.status").fetching(value.kind ~= "end" and value.percentage or nil)
+      require("redraft.status").update_download(value.kind ~= "end" and value.percentage or nil)
     end
   end,
 })

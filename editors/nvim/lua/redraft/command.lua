@@ -8,10 +8,10 @@ local M = {}
 ---@field run fun(rest: string, command: vim.api.keyset.create_user_command.command_args)
 ---@field takes? "instruction"
 
---- Remember what was typed as a command like what was typed at the prompt.
+--- Return the instruction of a command, if it has one, and remember it as the prompt does.
 ---@param rest string
 ---@return string? instruction
-local function instruction_of(rest)
+local function read_instruction(rest)
   if rest == "" then
     return nil
   end
@@ -19,28 +19,30 @@ local function instruction_of(rest)
   return rest
 end
 
+--- Return the target of a command's range; nil for a command without one.
 ---@param command vim.api.keyset.create_user_command.command_args
----@return boolean is_told
+---@return boolean is_valid false where the range is none; the user was told why
 ---@return redraft.Target? target
-local function selected(command)
+local function read_target(command)
   if command.range == 0 then
-    return false, nil
+    return true, nil
   end
-  local target, problem = require("redraft.target").lines(command.line1, command.line2)
+  local target, problem = require("redraft.target").from_lines(command.line1, command.line2)
   if problem then
     notify.warn(problem)
   end
-  return problem ~= nil, target
+  return problem == nil, target
 end
 
---- Something that only a running server can do.
+--- Call `use` with the server of the current buffer, which is started if need be.
 ---@param use fun(server: vim.lsp.Client)
 local function with_server(use)
   require("redraft.client").with(vim.api.nvim_get_current_buf(), use)
 end
 
+--- Return a function that calls the one of this name in `require("redraft")`.
 ---@param name string
-local function call(name)
+local function create_call(name)
   return function()
     require("redraft")[name]()
   end
@@ -51,40 +53,40 @@ local subcommands = {
   edit = {
     takes = "instruction",
     run = function(rest, command)
-      local is_told, target = selected(command)
-      if not is_told then
-        require("redraft").edit(instruction_of(rest), target)
+      local is_valid, target = read_target(command)
+      if is_valid then
+        require("redraft").edit(read_instruction(rest), target)
       end
     end,
   },
   file = {
     takes = "instruction",
     run = function(rest)
-      require("redraft").file(instruction_of(rest))
+      require("redraft").file(read_instruction(rest))
     end,
   },
   actions = {
     run = function(_, command)
-      local is_told, target = selected(command)
-      if not is_told then
+      local is_valid, target = read_target(command)
+      if is_valid then
         require("redraft").actions(target)
       end
     end,
   },
   history = {
     run = function(_, command)
-      local is_told, target = selected(command)
-      if not is_told then
+      local is_valid, target = read_target(command)
+      if is_valid then
         target = target or require("redraft.target").at_cursor(0)
         require("redraft.edit").begin(target, { from_history = true })
       end
     end,
   },
-  fix = { run = call("fix") },
-  cancel = { run = call("cancel") },
-  accept = { run = call("accept") },
-  reject = { run = call("reject") },
-  retry = { run = call("retry") },
+  fix = { run = create_call("fix") },
+  cancel = { run = create_call("cancel") },
+  accept = { run = create_call("accept") },
+  reject = { run = create_call("reject") },
+  retry = { run = create_call("retry") },
   status = {
     run = function()
       local status = require("redraft").status()
@@ -141,7 +143,7 @@ local subcommands = {
 }
 
 ---@return string[]
-local function names()
+local function list_names()
   return vim.fn.sort(vim.tbl_keys(subcommands))
 end
 
@@ -150,8 +152,8 @@ function M.run(command)
   local name, rest = command.args:match("^(%S*)%s*(.-)%s*$")
   local subcommand = subcommands[name == "" and "edit" or name]
   if not subcommand then
-    local known = table.concat(names(), ", ")
-    notify.error(("no such subcommand: %s. There are %s"):format(name, known))
+    local names = table.concat(list_names(), ", ")
+    notify.error(("no such subcommand: %s. There are %s"):format(name, names))
   elseif rest ~= "" and not subcommand.takes then
     notify.error((":Redraft %s takes no argument"):format(name))
   else
@@ -159,23 +161,23 @@ function M.run(command)
   end
 end
 
---- Completes subcommands, and instructions from those given before.
+--- Complete subcommands, and instructions from the former ones.
 ---@param line string the command line up to the cursor
 ---@return string[]
 function M.complete(line)
   local name, typed = line:match("%a+%s+(%S+)%s+(.*)$")
   if not name then
     local lead = line:match("(%S*)$")
-    return vim.tbl_filter(function(each)
-      return vim.startswith(each, lead)
-    end, names())
+    return vim.tbl_filter(function(candidate)
+      return vim.startswith(candidate, lead)
+    end, list_names())
   elseif not (subcommands[name] and subcommands[name].takes) then
     return {}
   end
-  -- Only the last word is replaced.
-  local n_kept = #typed:match("^(.-)%S*$")
-  return vim.tbl_map(function(each)
-    return each:sub(n_kept + 1)
+  -- Neovim replaces only the last word: the words before it are cut off.
+  local n_before = #typed:match("^(.-)%S*$")
+  return vim.tbl_map(function(instruction)
+    return instruction:sub(n_before + 1)
   end, require("redraft.history").complete(typed))
 end
 

@@ -24,16 +24,16 @@ M.defaults = {
   progress = true,
 }
 
----@type table<string, { is: fun(value: any): (boolean), expected: string }>
+---@type table<string, { is_valid: fun(value: any): (boolean), expected: string }>
 local rules = {
   preview = {
-    is = function(value)
+    is_valid = function(value)
       return vim.list_contains({ "tab", "float", "none" }, value)
     end,
     expected = '"tab", "float" or "none"',
   },
   keys = {
-    is = function(value)
+    is_valid = function(value)
       return type(value) == "table"
         and vim.iter(value):all(function(name, key)
           return M.defaults.keys[name] and (type(key) == "string" or key == false)
@@ -42,20 +42,20 @@ local rules = {
     expected = "a table with the keys accept, reject and retry, each a key or false",
   },
   history = {
-    is = function(value)
+    is_valid = function(value)
       return type(value) == "number" and value >= 0 and value % 1 == 0
     end,
     expected = "a whole number, 0 or more",
   },
   progress = {
-    is = function(value)
+    is_valid = function(value)
       return type(value) == "boolean"
     end,
     expected = "true or false",
   },
 }
 
---- The options that hold, and what is wrong with `vim.g.redraft`: a wrong option has its default.
+--- Return the options, and what is wrong with `vim.g.redraft`: a wrong option has its default.
 ---@return redraft.Options options, string[] problems
 function M.read()
   local given, problems = vim.g.redraft or {}, {}
@@ -66,27 +66,27 @@ function M.read()
   for name, value in pairs(given) do
     local rule = rules[name]
     if not rule then
-      local known = table.concat(vim.fn.sort(vim.tbl_keys(rules)), ", ")
-      table.insert(problems, ("vim.g.redraft.%s: no such option; there are %s"):format(name, known))
-    elseif rule.is(value) then
+      local names = table.concat(vim.fn.sort(vim.tbl_keys(rules)), ", ")
+      table.insert(problems, ("vim.g.redraft.%s: no such option; there are %s"):format(name, names))
+    elseif rule.is_valid(value) then
       valid[name] = value
     else
-      local said = "vim.g.redraft.%s must be %s, not %s"
-      table.insert(problems, said:format(name, rule.expected, vim.inspect(value)))
+      local message = "vim.g.redraft.%s must be %s, not %s"
+      table.insert(problems, message:format(name, rule.expected, vim.inspect(value)))
     end
   end
   return vim.tbl_deep_extend("force", M.defaults, valid), problems
 end
 
-local told = {} ---@type table<string, true>
+local reported = {} ---@type table<string, true> problems the user was told of
 
---- The options that hold; says once what is wrong with those given.
+--- Return the options; tell the user once what is wrong with `vim.g.redraft`.
 ---@return redraft.Options
 function M.get()
   local options, problems = M.read()
   for _, problem in ipairs(problems) do
-    if not told[problem] then
-      told[problem] = true
+    if not reported[problem] then
+      reported[problem] = true
       require("redraft.notify").warn(problem)
     end
   end

@@ -1,4 +1,4 @@
---- Asking for an edit: what is edited, with which instruction, and again with another one.
+--- Requesting an edit: of which target, with which instruction, and again with another one.
 
 local client = require("redraft.client")
 local notify = require("redraft.notify")
@@ -6,29 +6,36 @@ local targets = require("redraft.target")
 
 local M = {}
 
---- What was asked: enough to ask again.
----@class redraft.Asked
+--- What is sent to the server, and can be sent again.
+---@class redraft.EditRequest
 ---@field target redraft.Target
 ---@field instruction string
 ---@field title? string
 
-local last = {} ---@type table<integer, redraft.Asked> by buffer, for another try
+--- What may be given to `begin`; `question` and `from_history` are for the prompt.
+---@class redraft.BeginOptions
+---@field instruction? string
+---@field title? string
+---@field question? string
+---@field from_history? boolean
 
---- Ask for what is missing, then edit.
+local last_requests = {} ---@type table<integer, redraft.EditRequest> by buffer
+
+--- Edit a target; ask the user for the instruction where `options` has none.
 ---@param target redraft.Target
----@param asked { instruction?: string, title?: string, question?: string, from_history?: boolean }
-function M.begin(target, asked)
-  local problem = targets.problem(target.buf)
+---@param options redraft.BeginOptions
+function M.begin(target, options)
+  local problem = targets.find_problem(target.buf)
   if problem then
     target:release()
     notify.warn(problem)
     return
   end
-  if asked.instruction then
-    M.send({ target = target, instruction = asked.instruction, title = asked.title })
+  if options.instruction then
+    M.send({ target = target, instruction = options.instruction, title = options.title })
     return
   end
-  -- The file is read by the model while the user still types.
+  -- The model reads the file while the user is still typing.
   local has_server = client.with(target.buf, function(server)
     client.warm(server, target.buf)
   end)
@@ -37,12 +44,12 @@ function M.begin(target, asked)
     return
   end
   local prompt = require("redraft.prompt")
-  local ask = asked.from_history and prompt.choose or prompt.ask
+  local ask = options.from_history and prompt.choose or prompt.ask
   ask({
-    question = asked.question,
+    question = options.question,
     done = function(instruction)
       if instruction then
-        M.send({ target = target, instruction = instruction, title = asked.title })
+        M.send({ target = target, instruction = instruction, title = options.title })
       else
         target:release()
       end
@@ -50,48 +57,51 @@ function M.begin(target, asked)
   })
 end
 
---- Ask again, with another instruction.
----@param asked? redraft.Asked default: what was asked last in the current buffer
----@param on_send? fun() called when there is another instruction
-function M.retry(asked, on_send)
-  asked = asked or last[vim.api.nvim_get_current_buf()]
-  if not (asked and asked.target:place()) then
+--- Request the edit again, with another instruction.
+---@param request? redraft.EditRequest default: the last one in the current buffer
+---@param on_send? fun() called when the user has given another instruction
+function M.retry(request, on_send)
+  request = request or last_requests[vim.api.nvim_get_current_buf()]
+  if not (request and request.target:get_place()) then
     notify.info("there is nothing to try again")
     return
   end
   require("redraft.prompt").ask({
-    default = asked.instruction,
+    default = request.instruction,
     done = function(instruction)
       if instruction then
-        (on_send or function() end)()
-        M.send({ target = asked.target, instruction = instruction, title = asked.title })
+        if on_send then
+          on_send()
+        end
+        M.send({ target = request.target, instruction = instruction, title = request.title })
       end
     end,
   })
 end
 
---- Send the edit to the server of the target's buffer.
----@param asked redraft.Asked
-function M.send(asked)
-  local buf = asked.target.buf
-  if last[buf] and last[buf].target ~= asked.target then
-    last[buf].target:release()
+--- Send a request to the server of the target's buffer.
+---@param request redraft.EditRequest
+function M.send(request)
+  local target, buf = request.target, request.target.buf
+  local last = last_requests[buf]
+  if last and last.target ~= target then
+    last.target:release()
   end
-  last[buf] = asked
+  last_requests[buf] = request
   local progress = require("redraft.config").get().progress
-  asked.target:show(progress and "redraft: starting" or nil)
+  target:show(progress and "redraft: starting" or nil)
   client.with(buf, function(server)
-    local range = asked.target:range(server.offset_encoding)
+    local range = target:get_range(server.offset_encoding)
     if range then
       client.synchronise(server, buf)
-      require("redraft.edit_session").start(server, asked, range)
+      require("redraft.edit_session").start(server, request, range)
     end
   end, function()
-    asked.target:show(nil)
+    target:show(nil)
   end)
 end
 
---- A code action was chosen: an edit, or a question first.
+--- Run the command of a code action: an edit, or a question for the instruction first.
 ---@param command lsp.Command
 ---@param context { client_id: integer }
 function M.from_action(command, context)
@@ -105,7 +115,7 @@ function M.from_action(command, context)
   end
   local is_empty = vim.deep_equal(params.range.start, params.range["end"])
   local scope = params.scope or (is_empty and "function" or "selection")
-  M.begin(targets.of(buf, scope, params.range, server.offset_encoding), {
+  M.begin(targets.from_range(buf, scope, params.range, server.offset_encoding), {
     instruction = params.instruction,
     question = params.question,
     title = params.title,

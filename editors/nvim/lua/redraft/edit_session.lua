@@ -1,4 +1,4 @@
---- Edits under way, from the request to the ending: shown, applied, or a message that says why not.
+--- Running edits, from the request to its end: previewed, applied, or a message that says why not.
 
 local client = require("redraft.client")
 local notify = require("redraft.notify")
@@ -7,33 +7,33 @@ local status = require("redraft.status")
 
 local M = {}
 
---- An edit under way.
----@class redraft.Session
+--- A running edit.
+---@class redraft.EditSession
 ---@field id string
----@field asked redraft.Asked
+---@field request redraft.EditRequest
 ---@field client_id integer
 ---@field encoding string
----@field request? integer
----@field changes redraft.Change[] until it is shown or refused
----@field is_reported boolean
+---@field request_id? integer
+---@field changes redraft.Change[] since the request
+---@field has_progress boolean whether the server has said how far it is
 ---@field is_over boolean
 
-local sessions = {} ---@type table<string, redraft.Session>
-local n_begun = 0
+local sessions = {} ---@type table<string, redraft.EditSession>
+local n_started = 0
 
 --- Send an edit to the server.
 ---@param server vim.lsp.Client
----@param asked redraft.Asked
+---@param request redraft.EditRequest
 ---@param range lsp.Range
-function M.start(server, asked, range)
-  n_begun = n_begun + 1
-  local buf, scope = asked.target.buf, asked.target.scope
+function M.start(server, request, range)
+  n_started = n_started + 1
+  local buf, scope = request.target.buf, request.target.scope
   local session = {
-    id = ("nvim-%d"):format(n_begun),
-    asked = asked,
+    id = ("nvim-%d"):format(n_started),
+    request = request,
     client_id = server.id,
     encoding = server.offset_encoding,
-    is_reported = false,
+    has_progress = false,
     is_over = false,
   }
   sessions[session.id] = session
@@ -45,102 +45,105 @@ function M.start(server, asked, range)
     id = session.id,
     uri = vim.uri_from_bufnr(buf),
     version = vim.lsp.util.buf_versions[buf],
-    instruction = asked.instruction,
-    title = asked.title,
+    instruction = request.instruction,
+    title = request.title,
     scope = scope,
     range = scope ~= "file" and range or nil,
     preview = true,
     partial = true,
   }
-  session.request = client.execute(server, protocol.EDIT, params, function(error, answer)
-    M._ended(session, error, answer)
+  session.request_id = client.execute(server, protocol.EDIT, params, function(error, result)
+    M._finish(session, error, result)
   end, buf)
 end
 
---- The server says what it does: the edits that it has not reported on wait, maybe for the model.
----@param said redraft.Status
-function M.stands(said)
-  status.take(said)
+--- Take in the server's status: edits that it has not reported on yet wait, maybe for the model.
+---@param server_status redraft.Status
+function M.update_status(server_status)
+  status.update(server_status)
+  local is_loading = server_status.model.state == "loading"
   for _, session in pairs(sessions) do
-    if not session.is_reported then
-      M._show(session, said.model.state == "loading" and "loading the model" or "waiting")
+    if not session.has_progress then
+      M._show_progress(session, is_loading and "loading the model" or "waiting")
     end
   end
 end
 
---- The server says how far an edit is.
+--- Take in how far an edit is.
 ---@param partial redraft.Partial
-function M.progressed(partial)
-  status.partial(partial)
+function M.update_progress(partial)
+  status.update_edit(partial)
   local session = sessions[partial.id]
   if not session then
     return
   end
-  session.is_reported = true
+  session.has_progress = true
   if partial.phase == "prefill" then
-    M._show(session, ("reading, %d of %d tokens"):format(partial.done, partial.expected))
+    M._show_progress(session, ("reading, %d of %d tokens"):format(partial.done, partial.expected))
   elseif partial.phase == "decode" then
     local speed = partial.tokensPerSecond
     local text = ("writing, %d of about %d tokens"):format(partial.done, partial.expected)
-    M._show(session, speed > 0 and ("%s, %.0f tokens/s"):format(text, speed) or text)
+    M._show_progress(session, speed > 0 and ("%s, %.0f tokens/s"):format(text, speed) or text)
   end
 end
 
----@param session redraft.Session
+---@param session redraft.EditSession
 ---@param text string
-function M._show(session, text)
+function M._show_progress(session, text)
   if require("redraft.config").get().progress then
-    session.asked.target:show("redraft: " .. text)
+    session.request.target:show("redraft: " .. text)
   end
 end
 
---- Neovim got the answer to a request. If it kept it to itself, the edit was cancelled.
+--- End the edit of a request that is complete. One that has a result ended before: Neovim keeps the
+--- answer "cancelled" to itself, so that an edit without one was cancelled.
 ---@param client_id integer
----@param request integer
-function M.answered(client_id, request)
+---@param request_id integer
+function M.handle_complete(client_id, request_id)
   for _, session in pairs(sessions) do
-    if session.client_id == client_id and session.request == request then
-      M._ended(session, { code = protocol.ErrorCode.CANCELLED, message = "cancelled" })
+    if session.client_id == client_id and session.request_id == request_id then
+      M._finish(session, { code = protocol.ErrorCode.CANCELLED, message = "cancelled" })
     end
   end
 end
 
---- The server is gone: so are its edits.
+--- End all edits of a server that is gone.
 ---@param client_id integer
 function M.abandon(client_id)
   for _, session in pairs(sessions) do
     if session.client_id == client_id then
       local message = "the server ended before the edit was done; :Redraft retry asks again"
-      M._ended(session, { code = protocol.ErrorCode.FAILED, message = message })
+      M._finish(session, { code = protocol.ErrorCode.FAILED, message = message })
     end
   end
 end
 
----@param session redraft.Session
+---@param session redraft.EditSession
 ---@param error? lsp.ResponseError
----@param answer? redraft.EditResult
-function M._ended(session, error, answer)
+---@param result? redraft.EditResult
+function M._finish(session, error, result)
   if sessions[session.id] ~= session then
     return
   end
   sessions[session.id] = nil
-  session.asked.target:show(nil)
-  if answer and answer.outcome == "preview" then
-    vim.iter(answer.notes):each(notify.info)
-    M._offer(session, answer)
+  session.request.target:show(nil)
+  if result and result.outcome == "preview" then
+    vim.iter(result.notes):each(notify.info)
+    -- The session is not over yet: changes are recorded until the edit is shown.
+    M._deliver(session, result)
     return
   end
   session.is_over = true
-  if answer then
-    vim.iter(answer.notes):each(notify.info)
+  if result then
+    vim.iter(result.notes):each(notify.info)
     notify.info("no changes")
   else
-    M._refused(error --[[@as lsp.ResponseError]])
+    M._report_error(error --[[@as lsp.ResponseError]])
   end
 end
 
 ---@param error lsp.ResponseError
-function M._refused(error)
+function M._report_error(error)
   if error.code == protocol.ErrorCode.CANCELLED then
     notify.info(error.message)
   elseif error.code == protocol.ErrorCode.STALE or error.code == protocol.ErrorCode.FAILED then
@@ -150,47 +153,48 @@ function M._refused(error)
   end
 end
 
---- Show the edit, or apply it at once if that is wanted.
----@param session redraft.Session
----@param answer redraft.EditPreview
-function M._offer(session, answer)
+--- Preview the edit, or apply it at once where the options say so.
+---@param session redraft.EditSession
+---@param result redraft.EditPreview
+function M._deliver(session, result)
   if require("redraft.config").get().preview == "none" then
-    M._propose(session, answer, require("redraft.apply").proposal)
+    M._propose(session, result, require("redraft.apply").apply_proposal)
   else
-    M._in_normal_mode(function()
-      M._propose(session, answer, require("redraft.preview").open)
+    M._run_in_normal_mode(function()
+      M._propose(session, result, require("redraft.preview").open)
     end)
   end
 end
 
---- Hand over the edit of the buffer as it is now, or say that it was changed where it is edited.
----@param session redraft.Session
----@param answer redraft.EditPreview
+--- Call `use` with the edit for the buffer as it is now; tell the user where the edited lines were
+--- changed.
+---@param session redraft.EditSession
+---@param result redraft.EditPreview
 ---@param use fun(proposal: redraft.Proposal)
-function M._propose(session, answer, use)
+function M._propose(session, result, use)
   session.is_over = true
-  local buf = session.asked.target.buf
+  local buf = session.request.target.buf
   local edits = vim.api.nvim_buf_is_loaded(buf)
-    and require("redraft.changes").rebase(answer.edits, session.changes, answer.version)
+    and require("redraft.changes").rebase(result.edits, session.changes, result.version)
   if not edits then
     notify.warn("the code being edited was changed meanwhile; :Redraft retry asks again")
     return
   end
   use({
-    asked = session.asked,
+    request = session.request,
     edits = edits,
     encoding = session.encoding,
-    stats = answer.stats,
+    stats = result.stats,
     before = vim.api.nvim_buf_get_lines(buf, 0, -1, false),
   })
 end
 
---- Run `show` now, or when the user has stopped typing or selecting: a window that opens under
---- the fingers takes keys that were meant for the text.
----@param show fun()
-function M._in_normal_mode(show)
+--- Call `open` now, or when the user has stopped typing or selecting: a window that opens while
+--- they type would take the keys that are meant for the text.
+---@param open fun()
+function M._run_in_normal_mode(open)
   if vim.api.nvim_get_mode().mode == "n" then
-    show()
+    open()
     return
   end
   notify.info("the edit is ready; it is shown when you are in Normal mode")
@@ -198,7 +202,7 @@ function M._in_normal_mode(show)
     pattern = "*:n",
     once = true,
     callback = vim.schedule_wrap(function()
-      M._in_normal_mode(show)
+      M._run_in_normal_mode(open)
     end),
   })
 end
@@ -207,15 +211,12 @@ end
 ---@param buf integer
 ---@return integer n_cancelled
 function M.cancel(buf)
-  local own = vim
-    .iter(pairs(sessions))
-    :filter(function(_, session)
-      return session.asked.target.buf == buf
-    end)
-    :totable()
-  local chosen = #own > 0 and own or vim.iter(pairs(sessions)):totable()
-  for _, pair in ipairs(chosen) do
-    local session = pair[2]
+  local all = vim.tbl_values(sessions) ---@type redraft.EditSession[]
+  local of_buffer = vim.tbl_filter(function(session)
+    return session.request.target.buf == buf
+  end, all)
+  local chosen = #of_buffer > 0 and of_buffer or all
+  for _, session in ipairs(chosen) do
     local server = vim.lsp.get_client_by_id(session.client_id)
     if server then
       server:notify(protocol.CANCEL_NOTIFICATION, { id = session.id })

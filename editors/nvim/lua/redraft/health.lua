@@ -8,23 +8,23 @@ local M = {}
 
 function M.check()
   vim.health.start("redraft")
-  M._options()
-  local program = M._program()
+  M._check_options()
+  local program = M._check_program()
   if program then
-    M._model(program)
+    M._check_model(program)
   end
-  M._server()
+  M._check_server()
 end
 
-function M._options()
+function M._check_options()
   vim.health.ok(("Neovim %s"):format(vim.version()))
   local _, problems = config.read()
   vim.iter(problems):each(vim.health.error)
 end
 
---- The command before `serve`, if it can be run; says so.
+--- Check the server's command; return the part of it before `serve`, if it can be run.
 ---@return string[]?
-function M._program()
+function M._check_program()
   local cmd = (vim.lsp.config.redraft or {}).cmd
   if type(cmd) ~= "table" then
     vim.health.info("the server is not started by a command of its own: `cmd` is a function")
@@ -44,35 +44,36 @@ function M._program()
     return nil
   end
   local program = vim.list_slice(cmd --[[@as string[] ]], 1, serve)
-  local ran = M._run(program, { "--version" })
-  if ran.code ~= 0 then
-    vim.health.error(("`%s` does not run"):format(path), vim.split(vim.trim(ran.stderr), "\n"))
+  local result = M._run(program, { "--version" })
+  if result.code ~= 0 then
+    vim.health.error(("`%s` does not run"):format(path), vim.split(vim.trim(result.stderr), "\n"))
     return nil
   end
-  vim.health.ok(("%s (`%s`)"):format(vim.trim(ran.stdout), path))
+  vim.health.ok(("%s (`%s`)"):format(vim.trim(result.stdout), path))
   return program
 end
 
+--- Run a program to its end; one that cannot be started ends with the code -1.
 ---@param program string[]
 ---@param arguments string[]
 ---@return vim.SystemCompleted
 function M._run(program, arguments)
   local command = vim.list_extend(vim.deepcopy(program), arguments)
-  local ok, ran = pcall(function()
+  local ok, result = pcall(function()
     return vim.system(command, { text = true, timeout = TIMEOUT_MS }):wait()
   end)
-  return ok and ran or { code = -1, signal = 0, stdout = "", stderr = tostring(ran) }
+  return ok and result or { code = -1, signal = 0, stdout = "", stderr = tostring(result) }
 end
 
 ---@param program string[]
-function M._model(program)
+function M._check_model(program)
   local settings = vim.lsp.config.redraft.settings or {}
   local model = (settings.redraft or {}).model
-  local ran = M._run(program, { "models", "path", model })
-  if ran.code == 0 then
-    vim.health.ok(("model `%s`"):format(vim.trim(ran.stdout)))
+  local result = M._run(program, { "models", "path", model })
+  if result.code == 0 then
+    vim.health.ok(("model `%s`"):format(vim.trim(result.stdout)))
   else
-    vim.health.warn("the model is not here: " .. vim.trim(ran.stderr), {
+    vim.health.warn("the model is not here: " .. vim.trim(result.stderr), {
       ("fetch it: `%s models fetch`"):format(table.concat(program, " ")),
       "or say yes when the first edit offers the download",
     })
@@ -80,11 +81,11 @@ function M._model(program)
   vim.health.info(("`%s doctor` tries a real decode"):format(table.concat(program, " ")))
 end
 
-function M._server()
-  local client = require("redraft.client").any()
+function M._check_server()
+  local client = require("redraft.client").get_any()
   if not client then
-    local how = 'it starts with `vim.lsp.enable("redraft")`, or when :Redraft needs it'
-    vim.health.info("no server runs: " .. how)
+    local advice = 'it starts with `vim.lsp.enable("redraft")`, or when :Redraft needs it'
+    vim.health.info("no server runs: " .. advice)
     return
   end
   local buffers = vim.tbl_count(client.attached_buffers)
@@ -95,7 +96,7 @@ function M._server()
       client.offset_encoding
     )
   )
-  M._commands(client)
+  M._check_commands(client)
   local params = { command = require("redraft.protocol").STATUS }
   local answer = client:request_sync("workspace/executeCommand", params, 2000)
   local status = answer and answer.result ---@type redraft.Status?
@@ -108,7 +109,7 @@ function M._server()
 end
 
 ---@param client vim.lsp.Client
-function M._commands(client)
+function M._check_commands(client)
   local protocol = require("redraft.protocol")
   local provider = client.server_capabilities.executeCommandProvider or {}
   for _, name in ipairs({ "EDIT", "CANCEL", "WARM", "STATUS", "RELOAD", "SHOW_TRACE" }) do

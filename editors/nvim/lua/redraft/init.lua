@@ -1,4 +1,4 @@
---- What users, mappings and statuslines call. Everything else is loaded when it is needed.
+--- The functions for users, mappings and statuslines. Other modules are loaded when needed.
 
 local M = {}
 
@@ -6,14 +6,14 @@ for name, link in pairs({ RedraftProgress = "Comment", RedraftCopied = "DiffAdd"
   vim.api.nvim_set_hl(0, name, { link = link, default = true })
 end
 
---- What is edited: the selection in Visual mode, else the function around the cursor.
+--- Return the selection in Visual mode, else the function around the cursor.
 ---@return redraft.Target?
-local function here()
+local function get_target()
   local targets = require("redraft.target")
   if not targets.is_visual_mode() then
     return targets.at_cursor(0)
   end
-  local target, problem = targets.visual()
+  local target, problem = targets.from_visual()
   if problem then
     require("redraft.notify").warn(problem)
   end
@@ -24,7 +24,7 @@ end
 ---@param instruction? string
 ---@param target? redraft.Target
 function M.edit(instruction, target)
-  target = target or here()
+  target = target or get_target()
   if target then
     require("redraft.edit").begin(target, { instruction = instruction })
   end
@@ -46,7 +46,7 @@ end
 ---@param kind "char"|"line"|"block"
 function M._operate(kind)
   local kinds = { char = "v", line = "V", block = "\22" }
-  local target, problem = require("redraft.target").between(kinds[kind], "[", "]")
+  local target, problem = require("redraft.target").from_marks(kinds[kind], "[", "]")
   if target then
     M.edit(nil, target)
   else
@@ -54,15 +54,15 @@ function M._operate(kind)
   end
 end
 
---- Fix a problem that is reported at the cursor's line.
+--- Fix a problem that is reported on the cursor's line.
 function M.fix()
   require("redraft.actions").choose(require("redraft.target").at_cursor(0), "quickfix")
 end
 
---- Choose one of the named instructions.
+--- Choose one of the actions for the target.
 ---@param target? redraft.Target
 function M.actions(target)
-  target = target or here()
+  target = target or get_target()
   if target then
     require("redraft.actions").choose(target)
   end
@@ -83,17 +83,17 @@ function M.reject()
   require("redraft.preview").reject()
 end
 
---- Ask again with a changed instruction, for what is shown or was asked last.
+--- Ask for another instruction, for what is shown, else for the last edit of the buffer.
 function M.retry()
   require("redraft.preview").retry()
 end
 
---- For statuslines: what the server is doing, in a few words; "" while none runs.
+--- Return the server's state in a few words, for statuslines; "" while none runs.
 --- `require("redraft.status").get()` has the parts.
 ---@return string
 function M.status()
   -- Costs nothing before the plugin is used.
-  return package.loaded["redraft.client"] and require("redraft.status").text() or ""
+  return package.loaded["redraft.client"] and require("redraft.status").format() or ""
 end
 
 return M

@@ -3,15 +3,15 @@
 local M = {}
 
 ---@param level integer
-local function at(level)
-  ---@param message string
+---@return fun(message: string)
+local function create_notifier(level)
   return function(message)
     vim.notify("redraft: " .. message, level, { title = "redraft" })
   end
 end
 
-M.info = at(vim.log.levels.INFO)
-M.warn = at(vim.log.levels.WARN)
-M.error = at(vim.log.levels.ERROR)
+M.info = create_notifier(vim.log.levels.INFO)
+M.warn = create_notifier(vim.log.levels.WARN)
+M.error = create_notifier(vim.log.levels.ERROR)
 
 return M

@@ -1,5 +1,5 @@
---- Showing a proposal before it is applied: beside the buffer in a tab page, or as a unified diff
---- in a floating window. One preview at a time; closing it, however that is done, rejects it.
+--- Previews of proposals: beside the buffer in a tab page, or as a unified diff in a floating
+--- window. There is one at a time; closing it, however that is done, rejects the proposal.
 
 local apply = require("redraft.apply")
 local edit = require("redraft.edit")
@@ -14,25 +14,25 @@ local M = {}
 ---@field origin integer the window to go back to
 
 local current ---@type redraft.Preview?
-local next_ones = {} ---@type redraft.Proposal[] of other buffers, to be shown later
+local queue = {} ---@type redraft.Proposal[] of other buffers, to be shown later
 
 local group = vim.api.nvim_create_augroup("redraft.preview", {})
 
---- Show a proposal: in the place of one for the same buffer, and after one for another.
+--- Show a proposal: in the place of an earlier one for the same buffer, else after the current one.
 ---@param proposal redraft.Proposal
 function M.open(proposal)
-  if current and current.proposal.asked.target.buf ~= proposal.asked.target.buf then
-    table.insert(next_ones, proposal)
+  if current and current.proposal.request.target.buf ~= proposal.request.target.buf then
+    table.insert(queue, proposal)
     notify.info("another edit is ready; it is shown after this one")
     return
   end
   M.close()
-  local after = M._proposed(proposal)
+  local after = M._create_proposed_buffer(proposal)
   local origin = vim.api.nvim_get_current_win()
   if require("redraft.config").get().preview == "float" then
-    current = M._float(proposal, after)
+    current = M._open_float(proposal, after)
   else
-    current = M._tab(proposal, after)
+    current = M._open_tab(proposal, after)
   end
   current.proposal, current.origin = proposal, origin
   M._set_keys(current.buf)
@@ -43,18 +43,18 @@ function M.open(proposal)
   })
 end
 
---- A buffer like the edited one, with the edit applied.
+--- Return a buffer like the edited one, with the edit applied.
 ---@param proposal redraft.Proposal
 ---@return integer buf
-function M._proposed(proposal)
-  local source = proposal.asked.target.buf
+function M._create_proposed_buffer(proposal)
+  local source = proposal.request.target.buf
   local buf = vim.api.nvim_create_buf(false, true)
   vim.bo[buf].undolevels = -1
   for _, option in ipairs({ "fileformat", "endofline", "fixendofline", "tabstop", "vartabstop" }) do
     vim.bo[buf][option] = vim.bo[source][option]
   end
   vim.api.nvim_buf_set_lines(buf, 0, -1, false, proposal.before)
-  apply.edits(buf, proposal.edits, proposal.encoding)
+  apply.apply_edits(buf, proposal.edits, proposal.encoding)
   vim.api.nvim_buf_set_name(buf, "redraft://" .. vim.api.nvim_buf_get_name(source))
   vim.bo[buf].buflisted = false
   vim.bo[buf].bufhidden = "wipe"
@@ -71,33 +71,33 @@ end
 ---@param proposal redraft.Proposal
 ---@param after integer
 ---@return redraft.Preview
-function M._tab(proposal, after)
+function M._open_tab(proposal, after)
   vim.cmd("tab split")
   local beside = vim.api.nvim_get_current_win()
   vim.wo[beside][0].winfixbuf = false
-  vim.api.nvim_win_set_buf(beside, proposal.asked.target.buf)
+  vim.api.nvim_win_set_buf(beside, proposal.request.target.buf)
   local win = vim.api.nvim_open_win(after, true, { split = "right", win = beside })
-  for _, each in ipairs({ beside, win }) do
-    vim.api.nvim_win_call(each, vim.cmd.diffthis)
+  for _, window in ipairs({ beside, win }) do
+    vim.api.nvim_win_call(window, vim.cmd.diffthis)
   end
-  vim.wo[win][0].winbar = M._winbar(proposal, vim.api.nvim_win_get_width(win))
-  vim.wo[beside][0].winbar = " %t" -- so that lines stand beside lines
+  vim.wo[win][0].winbar = M._format_winbar(proposal, vim.api.nvim_win_get_width(win))
+  vim.wo[beside][0].winbar = " %t" -- as high as the other one: the lines are level
   vim.api.nvim_win_set_cursor(win, { proposal.edits[1].range.start.line + 1, 0 })
   vim.api.nvim_create_autocmd("WinClosed", {
     group = group,
     pattern = tostring(beside),
     callback = function()
-      M._restore(beside)
+      M._restore_window(beside)
       vim.schedule(M.close)
     end,
   })
   return { buf = after, beside = beside }
 end
 
---- Take from a window what the preview gave it. Before it is closed: the buffer's next window would
---- have all that too.
+--- Undo what the preview did to the buffer's window. This comes before the window is closed: the
+--- buffer's next window would take over its options.
 ---@param beside integer
-function M._restore(beside)
+function M._restore_window(beside)
   vim.api.nvim_win_call(beside, vim.cmd.diffoff)
   vim.wo[beside][0].winbar = nil
 end
@@ -105,13 +105,13 @@ end
 ---@param proposal redraft.Proposal
 ---@param after integer
 ---@return redraft.Preview
-function M._float(proposal, after)
-  local lines = M._unified(proposal, after)
+function M._open_float(proposal, after)
+  local lines = M._diff_lines(proposal, after)
   vim.api.nvim_buf_delete(after, { force = true })
   local buf = vim.api.nvim_create_buf(false, true)
   vim.api.nvim_buf_set_lines(buf, 0, -1, false, lines)
   vim.bo[buf].syntax = "diff"
-  vim.bo[buf].tabstop = vim.bo[proposal.asked.target.buf].tabstop
+  vim.bo[buf].tabstop = vim.bo[proposal.request.target.buf].tabstop
   vim.bo[buf].bufhidden = "wipe"
   vim.bo[buf].modifiable = false
   local widest = vim.iter(lines):map(vim.fn.strdisplaywidth):fold(60, math.max)
@@ -125,8 +125,8 @@ function M._float(proposal, after)
     height = height,
     style = "minimal",
     border = vim.o.winborder == "" and "rounded" or nil,
-    title = " " .. M._title(proposal, width - 4) .. " ",
-    footer = " " .. M._hints() .. " ",
+    title = " " .. M._format_title(proposal, width - 4) .. " ",
+    footer = " " .. M._format_hints() .. " ",
   })
   return { buf = buf }
 end
@@ -134,26 +134,26 @@ end
 ---@param proposal redraft.Proposal
 ---@param after integer
 ---@return string[]
-function M._unified(proposal, after)
-  local function text(lines)
+function M._diff_lines(proposal, after)
+  local function join(lines)
     return table.concat(lines, "\n") .. "\n"
   end
   local new = vim.api.nvim_buf_get_lines(after, 0, -1, false)
-  local diff = vim.diff(text(proposal.before), text(new), { ctxlen = 3 }) --[[@as string]]
+  local diff = vim.diff(join(proposal.before), join(new), { ctxlen = 3 }) --[[@as string]]
   return vim.split(diff, "\n", { trimempty = true })
 end
 
 ---@param proposal redraft.Proposal
 ---@param width integer at most
 ---@return string
-function M._title(proposal, width)
-  local asked = proposal.asked
-  local title = "redraft: " .. vim.split(asked.title or asked.instruction, "\n")[1]
+function M._format_title(proposal, width)
+  local request = proposal.request
+  local title = "redraft: " .. vim.split(request.title or request.instruction, "\n")[1]
   return #title <= width and title or vim.fn.strcharpart(title, 0, width - 3) .. "..."
 end
 
 ---@return string such as "a accept  q reject  r retry"
-function M._hints()
+function M._format_hints()
   local keys = require("redraft.config").get().keys
   return vim
     .iter({ "accept", "reject", "retry" })
@@ -169,13 +169,13 @@ end
 ---@param proposal redraft.Proposal
 ---@param width integer of the window
 ---@return string for 'winbar'
-function M._winbar(proposal, width)
-  local function plain(text)
+function M._format_winbar(proposal, width)
+  local function escape(text)
     return (text:gsub("%%", "%%%%"))
   end
-  local hints = M._hints()
-  local title = M._title(proposal, math.max(20, width - #hints - 4))
-  return (" %s%%=%s "):format(plain(title), plain(hints))
+  local hints = M._format_hints()
+  local title = M._format_title(proposal, math.max(20, width - #hints - 4))
+  return (" %s%%=%s "):format(escape(title), escape(hints))
 end
 
 ---@param buf integer
@@ -191,7 +191,7 @@ function M._set_keys(buf)
   end
 end
 
---- Take the preview away; nothing is applied.
+--- Close the preview; nothing is applied.
 function M.close()
   local preview = current
   if not preview then
@@ -201,7 +201,7 @@ function M.close()
   vim.api.nvim_clear_autocmds({ group = group })
   local beside = preview.beside
   if beside and vim.api.nvim_win_is_valid(beside) then
-    M._restore(beside)
+    M._restore_window(beside)
     if #vim.api.nvim_list_tabpages() > 1 then
       vim.api.nvim_win_close(beside, true)
     end
@@ -212,25 +212,26 @@ function M.close()
   if vim.api.nvim_win_is_valid(preview.origin) then
     vim.api.nvim_set_current_win(preview.origin)
   end
-  local following = table.remove(next_ones, 1)
-  if following then
+  local next_proposal = table.remove(queue, 1)
+  if next_proposal then
     vim.schedule(function()
-      M.open(following)
+      M.open(next_proposal)
     end)
   end
 end
 
+--- Return the current preview; tell the user where there is none.
 ---@return redraft.Preview?
-local function open_one()
+local function get_current()
   if not current then
     notify.info("no edit is shown")
   end
   return current
 end
 
---- Apply what is shown. A buffer that was changed since keeps its preview, to be asked again.
+--- Apply what is shown. If the buffer was changed since, the preview stays, for another try.
 function M.accept()
-  local preview = open_one()
+  local preview = get_current()
   if not preview then
     return
   end
@@ -239,19 +240,19 @@ function M.accept()
     return
   end
   M.close()
-  apply.proposal(preview.proposal)
+  apply.apply_proposal(preview.proposal)
 end
 
---- Forget what is shown.
+--- Close the preview without applying it.
 function M.reject()
-  if open_one() then
+  if get_current() then
     M.close()
   end
 end
 
---- Ask again with a changed instruction; what is shown stays until there is one.
+--- Ask for another instruction; what is shown stays until there is one.
 function M.retry()
-  edit.retry(current and current.proposal.asked, M.close)
+  edit.retry(current and current.proposal.request, M.close)
 end
 
 return M

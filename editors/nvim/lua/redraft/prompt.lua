@@ -9,41 +9,43 @@ local M = {}
 ---@field default? string
 ---@field done fun(instruction: string?) nil where the user gave none
 
----@param asked redraft.Question
-function M.ask(asked)
-  -- So that <Up> finds them in Neovim's own prompt; other ones have their own ways.
-  vim.iter(history.load()):each(function(each)
-    vim.fn.histadd("input", each)
+--- Ask for an instruction and remember it.
+---@param question redraft.Question
+function M.ask(question)
+  -- <Up> finds them in Neovim's own prompt. Plugins that replace it have histories of their own.
+  vim.iter(history.load()):each(function(instruction)
+    vim.fn.histadd("input", instruction)
   end)
   vim.ui.input({
-    prompt = (asked.question or "Redraft:") .. " ",
-    default = asked.default,
+    prompt = (question.question or "Redraft:") .. " ",
+    default = question.default,
     completion = "customlist,v:lua.require'redraft.history'.complete",
   }, function(answer)
     local instruction = vim.trim(answer or "")
     if instruction == "" then
-      asked.done(nil)
+      question.done(nil)
       return
     end
     history.add(instruction)
-    asked.done(instruction)
+    question.done(instruction)
   end)
 end
 
---- Choose one of the instructions given before, then change it.
----@param asked redraft.Question
-function M.choose(asked)
-  local known = vim.iter(history.load()):rev():totable()
-  if #known == 0 then
+--- Let the user choose one of the former instructions, and change it.
+---@param question redraft.Question
+function M.choose(question)
+  local instructions = vim.iter(history.load()):rev():totable()
+  if #instructions == 0 then
     require("redraft.notify").info("no instruction was given yet")
-    asked.done(nil)
+    question.done(nil)
     return
   end
-  vim.ui.select(known, { prompt = "Redraft with:", kind = "redraft.history" }, function(chosen)
+  local options = { prompt = "Redraft with:", kind = "redraft.history" }
+  vim.ui.select(instructions, options, function(chosen)
     if chosen then
-      M.ask(vim.tbl_extend("force", asked, { default = chosen }))
+      M.ask(vim.tbl_extend("force", question, { default = chosen }))
     else
-      asked.done(nil)
+      question.done(nil)
     end
   end)
 end

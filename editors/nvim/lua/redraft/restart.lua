@@ -1,20 +1,20 @@
---- The server's end and its next beginning: it is started again when it dies, but not for ever.
+--- Stopping and restarting the server, and starting it again when it crashes, but not for ever.
 
 local clients = require("redraft.client")
 local notify = require("redraft.notify")
 
--- A server that dies again and again has a reason that another start does not take away.
+-- A server that crashes again and again has a reason that another start does not take away.
 local MAX_RESTARTS = 3
-local WITHIN_S = 180
+local WINDOW_S = 180
 
 local M = {}
 
-local deaths = {} ---@type number[] when the server died, in seconds
-local restarting = {} ---@type table<integer, true> clients that were stopped to be started again
+local crashes = {} ---@type number[] when the server crashed, in seconds
+local restarting = {} ---@type table<integer, true> the ids of clients that restart() has stopped
 
 --- Stop the server, which frees the model.
 function M.stop()
-  local server = clients.any()
+  local server = clients.get_any()
   if server then
     server:stop()
   end
@@ -22,31 +22,32 @@ end
 
 --- Stop the server and start it again for the buffers it served.
 function M.restart()
-  deaths = {}
-  local server = clients.any()
+  crashes = {}
+  local server = clients.get_any()
   if server then
     restarting[server.id] = true
-    server:stop()
+    server:stop() -- handle_exit starts it again
   else
     clients.with(vim.api.nvim_get_current_buf(), function() end)
   end
 end
 
---- The server's process has ended. Called where little of Neovim may be used.
+--- End all that depended on the server, and start it again where it was not meant to end. Called in
+--- a fast event, in which most of Neovim's functions may not be used.
 ---@param code integer
 ---@param signal integer
 ---@param id integer
-function M.exited(code, signal, id)
+function M.handle_exit(code, signal, id)
   local server = vim.lsp.get_client_by_id(id)
   local buffers = server and vim.tbl_keys(server.attached_buffers) or {}
   vim.schedule(function()
-    local is_asked = restarting[id]
+    local is_restart = restarting[id]
     restarting[id] = nil
     require("redraft.edit_session").abandon(id)
-    require("redraft.status").forget()
+    require("redraft.status").reset()
     -- SIGTERM is what Neovim sends to stop a server by force.
-    local is_wanted = code == 0 and (signal == 0 or signal == 15)
-    if is_asked or (not is_wanted and M._may_restart(code, signal)) then
+    local is_crash = code ~= 0 or not (signal == 0 or signal == 15)
+    if is_restart or (is_crash and M._report_crash(code, signal)) then
       vim.iter(buffers):filter(vim.api.nvim_buf_is_loaded):each(clients.start)
     else
       clients.give_up()
@@ -54,28 +55,28 @@ function M.exited(code, signal, id)
   end)
 end
 
---- Whether a server that died is started again; says so, or why not.
+--- Tell the user that the server crashed; return true where it is to be started again.
 ---@param code integer
 ---@param signal integer
 ---@return boolean
-function M._may_restart(code, signal)
+function M._report_crash(code, signal)
   if vim.v.exiting ~= vim.NIL then
     return false
   end
   local now = vim.uv.hrtime() / 1e9
-  deaths = vim.tbl_filter(function(time)
-    return now - time < WITHIN_S
-  end, deaths)
-  table.insert(deaths, now)
-  local how = signal ~= 0 and ("signal %d"):format(signal) or ("exit code %d"):format(code)
-  if #deaths > MAX_RESTARTS then
+  crashes = vim.tbl_filter(function(time)
+    return now - time < WINDOW_S
+  end, crashes)
+  table.insert(crashes, now)
+  local cause = signal ~= 0 and ("signal %d"):format(signal) or ("exit code %d"):format(code)
+  if #crashes > MAX_RESTARTS then
     local message = "the server died %d times within %d minutes (%s) and is not started again."
       .. " :Redraft log shows why, :checkhealth redraft what is missing,"
       .. " :Redraft restart tries again"
-    notify.error(message:format(#deaths, WITHIN_S / 60, how))
+    notify.error(message:format(#crashes, WINDOW_S / 60, cause))
     return false
   end
-  notify.warn(("the server died (%s); starting it again. :Redraft log shows more"):format(how))
+  notify.warn(("the server died (%s); starting it again. :Redraft log shows more"):format(cause))
   return true
 end
 

@@ -1,4 +1,4 @@
---- What the server is doing, for statuslines. `User RedraftStatus` tells of every change.
+--- The state of the server, for statuslines. `User RedraftStatus` is triggered by every change.
 
 local M = {}
 
@@ -6,23 +6,23 @@ local M = {}
 ---@field state "stopped"|"idle"|"loading"|"working"|"fetching"
 ---@field model string
 ---@field is_loaded boolean
----@field phase? redraft.Phase of an edit under way
+---@field phase? redraft.Phase of a running edit
 ---@field tokens_per_second number 0 unless the model is writing
 ---@field percentage? integer of a download
 
-local known ---@type redraft.Status? what the server said last
-local partials = {} ---@type table<string, redraft.EditProgress> the edits under way
-local fetched ---@type integer? how much of a model is downloaded, in percent
-local shown = ""
+local server_status ---@type redraft.Status? what the server said last
+local edits = {} ---@type table<string, redraft.EditProgress> the running edits, by id
+local download ---@type integer? how much of a model is downloaded, in percent
+local published = "" -- the text of the last `User RedraftStatus`
 
 ---@return redraft.StatusLine
 function M.get()
-  local model = known and known.model or { name = "", state = "unloaded" }
-  local _, edit = next(partials)
+  local model = server_status and server_status.model or { name = "", state = "unloaded" }
+  local _, edit = next(edits)
   local state = "idle"
-  if not known or not require("redraft.client").any() then
+  if not server_status or not require("redraft.client").get_any() then
     state = "stopped"
-  elseif fetched then
+  elseif download then
     state = "fetching"
   elseif model.state == "loading" then
     state = "loading"
@@ -35,13 +35,13 @@ function M.get()
     is_loaded = model.state == "loaded",
     phase = edit and edit.phase,
     tokens_per_second = edit and edit.tokensPerSecond or 0,
-    percentage = fetched,
+    percentage = download,
   }
 end
 
---- The status in a few words; "" without a server.
+--- Return the status in a few words; "" without a server.
 ---@return string
-function M.text()
+function M.format()
   local status = M.get()
   if status.state == "stopped" then
     return ""
@@ -57,13 +57,13 @@ function M.text()
   return ("redraft: %s%s"):format(status.model, status.is_loaded and "" or " (not loaded)")
 end
 
---- Tell of a change, if there is one to be seen.
-function M.changed()
-  local text = M.text()
-  if text == shown then
+--- Trigger `User RedraftStatus`, if the text has changed.
+function M._publish()
+  local text = M.format()
+  if text == published then
     return
   end
-  shown = text
+  published = text
   vim.api.nvim_exec_autocmds("User", {
     pattern = "RedraftStatus",
     modeline = false,
@@ -72,34 +72,34 @@ function M.changed()
   vim.cmd.redrawstatus()
 end
 
---- The server says what it does and holds.
+--- Take in what the server says of itself.
 ---@param status redraft.Status
-function M.take(status)
-  known, partials = status, {}
+function M.update(status)
+  server_status, edits = status, {}
   for _, edit in ipairs(status.edits) do
-    partials[edit.id] = edit
+    edits[edit.id] = edit
   end
-  M.changed()
+  M._publish()
 end
 
---- The server says how far an edit is.
+--- Take in how far an edit is.
 ---@param partial redraft.Partial
-function M.partial(partial)
-  partials[partial.id] = partial
-  M.changed()
+function M.update_edit(partial)
+  edits[partial.id] = partial
+  M._publish()
 end
 
---- The server downloads a model, in percent; nil when that has ended.
+--- Take in how much of a model is downloaded, in percent; nil when the download has ended.
 ---@param percentage? integer
-function M.fetching(percentage)
-  fetched = percentage
-  M.changed()
+function M.update_download(percentage)
+  download = percentage
+  M._publish()
 end
 
---- The server is gone, and with it all that it said.
-function M.forget()
-  known, partials, fetched = nil, {}, nil
-  M.changed()
+--- Forget all that a server said which is gone.
+function M.reset()
+  server_status, edits, download = nil, {}, nil
+  M._publish()
 end
 
 return M

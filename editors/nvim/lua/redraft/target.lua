@@ -1,5 +1,7 @@
---- What an edit is about: a place in a buffer that moves with its text, held by one extmark.
---- The only module that knows how Neovim and the protocol count columns.
+--- The target of an edit: a place in a buffer that moves with the text, held by one extmark.
+---
+--- Neovim counts columns in bytes, the protocol in the units of an encoding; targets are converted
+--- from one to the other here.
 
 local ns = vim.api.nvim_create_namespace("redraft.target")
 
@@ -22,7 +24,7 @@ local M = {}
 ---@param scope? redraft.Scope
 ---@param place redraft.Place
 ---@return redraft.Target
-local function new(buf, scope, place)
+local function create(buf, scope, place)
   local self = setmetatable({ buf = buf, scope = scope }, Target)
   self.mark = vim.api.nvim_buf_set_extmark(buf, ns, place[1], place[2], {
     end_row = place[3],
@@ -32,21 +34,21 @@ local function new(buf, scope, place)
   return self
 end
 
---- The place now; nil where the buffer is gone.
+--- Return the place as it is now; nil where the buffer is gone.
 ---@return redraft.Place?
-function Target:place()
+function Target:get_place()
   if not vim.api.nvim_buf_is_loaded(self.buf) then
     return nil
   end
-  local found = vim.api.nvim_buf_get_extmark_by_id(self.buf, ns, self.mark, { details = true })
-  return found[1] and { found[1], found[2], found[3].end_row, found[3].end_col }
+  local mark = vim.api.nvim_buf_get_extmark_by_id(self.buf, ns, self.mark, { details = true })
+  return mark[1] and { mark[1], mark[2], mark[3].end_row, mark[3].end_col }
 end
 
---- Show some words behind the target's first line; nil takes them away.
+--- Show `text` behind the target's first line; nil removes it.
 ---@param text? string
 ---@param group? string highlight group
 function Target:show(text, group)
-  local place = self:place()
+  local place = self:get_place()
   if place then
     vim.api.nvim_buf_set_extmark(self.buf, ns, place[1], place[2], {
       id = self.mark,
@@ -59,31 +61,32 @@ function Target:show(text, group)
   end
 end
 
---- The range as the protocol counts; nil where the buffer is gone.
+--- Return the place as a range of the protocol; nil where the buffer is gone.
 ---@param encoding string
 ---@return lsp.Range?
-function Target:range(encoding)
-  local place = self:place()
+function Target:get_range(encoding)
+  local place = self:get_place()
   if not place then
     return nil
   end
-  local function position(row, column)
+  local function to_position(row, column)
     local line = vim.api.nvim_buf_get_lines(self.buf, row, row + 1, false)[1] or ""
     return { line = row, character = vim.str_utfindex(line, encoding, column, false) }
   end
   return {
-    start = position(place[1], place[2]),
-    ["end"] = position(place[3], place[4]),
+    start = to_position(place[1], place[2]),
+    ["end"] = to_position(place[3], place[4]),
   }
 end
 
+--- Drop the extmark; the target has no place any more.
 function Target:release()
   if vim.api.nvim_buf_is_valid(self.buf) then
     vim.api.nvim_buf_del_extmark(self.buf, ns, self.mark)
   end
 end
 
---- The function around a window's cursor, or with the scope `file` the whole file.
+--- Return the function around a window's cursor, or with the scope `file` the whole file.
 ---@param win integer
 ---@param scope? redraft.Scope
 ---@return redraft.Target
@@ -92,27 +95,27 @@ function M.at_cursor(win, scope)
   local buf = vim.api.nvim_win_get_buf(win)
   local line = vim.api.nvim_buf_get_lines(buf, row - 1, row, false)[1] or ""
   column = math.min(column, #line)
-  return new(buf, scope or "function", { row - 1, column, row - 1, column })
+  return create(buf, scope or "function", { row - 1, column, row - 1, column })
 end
 
---- The byte column behind the character at `column`, from 0.
+--- Return the byte column behind the character at `column`, from 0.
 ---@param line string
 ---@param column integer
-local function behind(line, column)
+local function get_next_column(line, column)
   if column >= #line then
     return #line
   end
   return column + 1 + vim.str_utf_end(line, column + 1)
 end
 
---- Exactly what is selected from `from` to `to`, rows and byte columns from 0, both inclusive.
---- Whole lines come without the last one's ending: an edit of lines joins no lines.
+--- Return exactly what is selected from `from` to `to`, rows and byte columns from 0, both
+--- inclusive. Of whole lines the last one's ending is left out, so that an edit joins no lines.
 ---@param buf integer
 ---@param kind string "v", "V" or CTRL-V
 ---@param from integer[]
 ---@param to integer[]
 ---@return redraft.Target?, string? problem
-function M.selected(buf, kind, from, to)
+function M.from_selection(buf, kind, from, to)
   if to[1] < from[1] or (to[1] == from[1] and to[2] < from[2]) then
     from, to = to, from
   end
@@ -121,15 +124,16 @@ function M.selected(buf, kind, from, to)
   end
   local last = vim.api.nvim_buf_get_lines(buf, to[1], to[1] + 1, false)[1] or ""
   if kind == "V" then
-    return new(buf, "selection", { from[1], 0, to[1], #last })
+    return create(buf, "selection", { from[1], 0, to[1], #last })
   end
-  local stop = vim.o.selection == "exclusive" and math.min(to[2], #last) or behind(last, to[2])
+  local stop = vim.o.selection == "exclusive" and math.min(to[2], #last)
+    or get_next_column(last, to[2])
   local first = vim.api.nvim_buf_get_lines(buf, from[1], from[1] + 1, false)[1] or ""
   local start = math.min(from[2], #first)
   if from[1] == to[1] and stop <= start then
     return nil, "nothing is selected"
   end
-  return new(buf, "selection", { from[1], start, to[1], stop })
+  return create(buf, "selection", { from[1], start, to[1], stop })
 end
 
 ---@return boolean
@@ -137,19 +141,19 @@ function M.is_visual_mode()
   return vim.list_contains({ "v", "V", "\22" }, vim.fn.mode())
 end
 
---- Back to Normal mode, as after any command on a selection.
+--- Return to Normal mode, as any command on a selection does.
 function M.end_visual_mode()
   if M.is_visual_mode() then
     vim.cmd.normal({ "\27", bang = true })
   end
 end
 
---- What Visual mode has selected now; ends it.
+--- Return what is selected in Visual mode, and end that mode.
 ---@return redraft.Target?, string? problem
-function M.visual()
+function M.from_visual()
   local kind, from, to = vim.fn.mode(), vim.fn.getpos("v"), vim.fn.getpos(".")
   M.end_visual_mode()
-  return M.selected(
+  return M.from_selection(
     vim.api.nvim_get_current_buf(),
     kind,
     { from[2] - 1, from[3] - 1 },
@@ -157,37 +161,37 @@ function M.visual()
   )
 end
 
---- What lies between two marks of the current buffer, such as "<" and ">".
----@param kind string as for `selected`
+--- Return what lies between two marks of the current buffer, such as "<" and ">".
+---@param kind string as for `from_selection`
 ---@param from string
 ---@param to string
 ---@return redraft.Target?, string? problem
-function M.between(kind, from, to)
+function M.from_marks(kind, from, to)
   local buf = vim.api.nvim_get_current_buf()
   local start, stop = vim.api.nvim_buf_get_mark(buf, from), vim.api.nvim_buf_get_mark(buf, to)
-  return M.selected(buf, kind, { start[1] - 1, start[2] }, { stop[1] - 1, stop[2] })
+  return M.from_selection(buf, kind, { start[1] - 1, start[2] }, { stop[1] - 1, stop[2] })
 end
 
---- What a command's lines mean: the selection, where they are its lines, else the lines.
+--- Return what a command's lines stand for: the selection where they are its lines, else the lines.
 ---@param line1 integer from 1
 ---@param line2 integer
 ---@return redraft.Target?, string? problem
-function M.lines(line1, line2)
+function M.from_lines(line1, line2)
   if vim.fn.line("'<") == line1 and vim.fn.line("'>") == line2 then
-    return M.between(vim.fn.visualmode(), "<", ">")
+    return M.from_marks(vim.fn.visualmode(), "<", ">")
   end
-  return M.selected(vim.api.nvim_get_current_buf(), "V", { line1 - 1, 0 }, { line2 - 1, 0 })
+  return M.from_selection(vim.api.nvim_get_current_buf(), "V", { line1 - 1, 0 }, { line2 - 1, 0 })
 end
 
---- What the protocol's range means; a place outside the buffer is moved to its nearest end.
+--- Return the target of a protocol's range; a position outside of the buffer is moved to its end.
 ---@param buf integer
 ---@param scope? redraft.Scope
 ---@param range lsp.Range
 ---@param encoding string
 ---@return redraft.Target
-function M.of(buf, scope, range, encoding)
+function M.from_range(buf, scope, range, encoding)
   local count = vim.api.nvim_buf_line_count(buf)
-  local function place(position)
+  local function to_row_and_column(position)
     local row = math.min(position.line, count - 1)
     local line = vim.api.nvim_buf_get_lines(buf, row, row + 1, false)[1] or ""
     if position.line > row then
@@ -195,15 +199,15 @@ function M.of(buf, scope, range, encoding)
     end
     return row, vim.str_byteindex(line, encoding, position.character, false)
   end
-  local row1, column1 = place(range.start)
-  local row2, column2 = place(range["end"])
-  return new(buf, scope, { row1, column1, row2, column2 })
+  local row1, column1 = to_row_and_column(range.start)
+  local row2, column2 = to_row_and_column(range["end"])
+  return create(buf, scope, { row1, column1, row2, column2 })
 end
 
---- Why a buffer cannot be edited through the protocol; nil where it can.
+--- Return why a buffer cannot be edited through the protocol; nil where it can.
 ---@param buf integer
 ---@return string?
-function M.problem(buf)
+function M.find_problem(buf)
   local name = vim.api.nvim_buf_get_name(buf)
   if not vim.bo[buf].modifiable then
     return "this buffer cannot be changed ('modifiable' is off)"
@@ -212,8 +216,8 @@ function M.problem(buf)
   elseif name == "" then
     return "this buffer has no name, which the server needs: name it with :file NAME"
   end
-  -- Neovim counts lines by line feeds, the protocol by carriage returns too: every place below
-  -- would be a wrong one.
+  -- Neovim ends a line at a line feed, the protocol at a carriage return too: it would count every
+  -- line below differently.
   for row, line in ipairs(vim.api.nvim_buf_get_lines(buf, 0, -1, false)) do
     if line:find("\r.") then
       return ("line %d holds a carriage return, which ends a line for the server only"):format(row)

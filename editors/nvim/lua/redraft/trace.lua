@@ -1,4 +1,4 @@
---- How the last edits came about: what they cost, and which part of the last answer was copied.
+--- The trace: what the last edits cost, and which parts of the last reply were drafted.
 
 local notify = require("redraft.notify")
 local protocol = require("redraft.protocol")
@@ -7,7 +7,7 @@ local ns = vim.api.nvim_create_namespace("redraft.trace")
 
 local M = {}
 
---- Ask the server and show its answer in a window of its own.
+--- Ask the server for the trace and show it in a window of its own.
 ---@param server vim.lsp.Client
 function M.show(server)
   require("redraft.client").execute(server, protocol.SHOW_TRACE, nil, function(error, trace)
@@ -22,13 +22,13 @@ end
 ---@param trace redraft.Trace
 function M._open(trace)
   local buf = vim.api.nvim_create_buf(false, true)
-  local lines = vim.iter(trace.edits):map(M._line):totable()
+  local lines = vim.iter(trace.edits):map(M._format_edit):totable()
   if #lines == 0 then
     lines = { "nothing was edited yet" }
   end
   vim.api.nvim_buf_set_lines(buf, 0, -1, false, lines)
   if #trace.passes > 0 then
-    M._append(buf, trace.passes)
+    M._append_passes(buf, trace.passes)
   end
   vim.bo[buf].bufhidden = "wipe"
   vim.bo[buf].modifiable = false
@@ -38,7 +38,7 @@ end
 
 ---@param edit redraft.TracedEdit
 ---@return string
-function M._line(edit)
+function M._format_edit(edit)
   local stats = edit.stats
   local cost = stats
       and ("%4d tokens in %4d passes, %5.1f tokens/s"):format(
@@ -47,15 +47,15 @@ function M._line(edit)
         stats.tokensPerSecond
       )
     or ""
-  local how = edit.reason and ("%s (%s)"):format(edit.outcome, edit.reason) or edit.outcome
+  local outcome = edit.reason and ("%s (%s)"):format(edit.outcome, edit.reason) or edit.outcome
   local name = vim.fs.basename(vim.uri_to_fname(edit.uri))
-  return vim.trim(("%-22s %6.1f s  %s  %s"):format(how, edit.seconds, name, cost))
+  return vim.trim(("%-22s %6.1f s  %s  %s"):format(outcome, edit.seconds, name, cost))
 end
 
---- The answer pass by pass: what the drafter proposed and the model agreed to is marked.
+--- Append the last reply, pass by pass, with the tokens marked that were drafted and accepted.
 ---@param buf integer
 ---@param passes redraft.TracePass[]
-function M._append(buf, passes)
+function M._append_passes(buf, passes)
   local head =
     "The last answer, from %d passes. What was guessed rightly, mostly by copying, is marked:"
   vim.api.nvim_buf_set_lines(buf, -1, -1, false, { "", head:format(#passes), "", "" })
