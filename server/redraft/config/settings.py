@@ -82,12 +82,16 @@ def load(
     `Settings`. Raises InputError naming the flag, the editor's setting, the variable, or the file
     and key, that is wrong.
     """
+
+    def editor_name(key: str) -> str:  # max_tokens is redraft.maxTokens there
+        return "redraft." + re.sub(r"_(\w)", lambda match: match[1].upper(), key)
+
     variables = {field.name: f"REDRAFT_{field.name.upper()}" for field in fields(Settings)}
     # An empty variable is how a shell script unsets one for a child: it counts as not set.
     exported = {key: environ.get(variable) or None for key, variable in variables.items()}
     layers = [
         _check_values(flags, lambda key: f"--{key.replace('_', '-')}"),
-        _check_values(editor or {}, lambda key: f"redraft.{_camel_case(key)}"),
+        _check_values(editor or {}, editor_name),
         _check_values(exported, variables.__getitem__),
         _read_project(start) if trust_project else {},
         _read_file(user_file()),
@@ -217,11 +221,6 @@ def _check_values(
         for key, value in values.items()
         if value is not None
     }
-
-
-def _camel_case(key: str) -> str:
-    first, *others = key.split("_")
-    return first + "".join(map(str.capitalize, others))
 
 
 def _read_project(start: Path) -> dict[str, object]:

@@ -169,21 +169,18 @@ def _input_errors(path: Path, doing: str) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError as error:
-        raise InputError(_explain_missing(path)) from error
+        message = f"{path} does not exist; check the name, or the folder you are in ({Path.cwd()})"
+        folder = next((parent for parent in reversed(path.parents) if not parent.exists()), None)
+        if folder is not None:
+            message = f"{path} does not exist: there is no folder {folder}; check the name"
+        if path.is_symlink():
+            message = f"{path} is a symbolic link to {path.readlink()}, which does not exist"
+        raise InputError(message) from error
     except OSError as error:
         reason = _ADVICE.get(error.errno or 0, error.strerror or str(error))
         raise InputError(f"{doing} {path}: {reason}") from error
     except ValueError as error:  # a NUL character in the path
         raise InputError(f"{doing} {str(path)!r}: {error}; check the name") from error
-
-
-def _explain_missing(path: Path) -> str:
-    if path.is_symlink():
-        return f"{path} is a symbolic link to {path.readlink()}, which does not exist"
-    folder = next((up for up in reversed(path.parents) if not up.exists()), None)
-    if folder is not None:
-        return f"{path} does not exist: there is no folder {folder}; check the name"
-    return f"{path} does not exist; check the name, or the folder you are in ({Path.cwd()})"
 
 
 def _binary_error(path: Path, at: int) -> InputError:
