@@ -111,6 +111,7 @@ class SharedContext:
             self._run(rows, list(range(start, stop)), [sequence] * len(rows), outputs=False)
             start = stop
             if start == len(file):
+                # The file part is complete: a sequence of its own keeps it when this text ends.
                 self._files[file] = self._find_sequence()
                 self._front = file if is_front else self._front
                 self.context.share(sequence, self._files[file], 0, start)
@@ -119,6 +120,7 @@ class SharedContext:
 
     def close_text(self, sequence: int) -> None:
         """End a text: its sequence is free again, its cells are not."""
+        # Lent to WASTE first, they stay taken when the text's sequence lets go of them.
         del self._texts[sequence]
         self.context.share(sequence, WASTE, 0, -1)
         self.context.remove(sequence, 0)
@@ -130,7 +132,7 @@ class SharedContext:
             self._clear()
             return
         kept = self._files[self._front]
-        for sequence in range(self.context.n_seq):
+        for sequence in range(self.context.n_seq):  # WASTE too: all behind the front is free now
             if sequence != kept:
                 self.context.remove(sequence, 0)
         self._files = {self._front: kept}
@@ -151,6 +153,7 @@ class SharedContext:
             rows += self._pass[sequence]
             positions += range(n_past, n_past + n_rows)
             sequences += [sequence] * n_rows
+        # While it runs, a pass needs cells for its padding too: fewer than `max_rows`.
         if len(rows) + self.max_rows > self.context.n_ctx - self._n_used:
             self._rebuild()
         logits = self._run(rows, positions, sequences)
@@ -247,7 +250,7 @@ class BatchRequest:
 
     @property
     def n_reply_cells(self) -> int:
-        """Of those, what its reply may take."""
+        """The most of those that its reply may take."""
         return ROWS_PER_TOKEN * self.request.max_tokens
 
     def complete(self, finish: Finish) -> IndexedCompletion:

@@ -1,4 +1,4 @@
-"""What a pass costs on this machine: measured once, then kept on disk.
+"""The costs of a pass on this machine: measured once, then kept on disk.
 
 T(rows), the seconds of a pass, depends on the model file, the device, the threads and how much
 context a row attends to. It is measured on the text of the first file or request, behind its cells,
@@ -55,6 +55,23 @@ class Measurement:
     def curve(self) -> CostCurve:
         return CostCurve(self.rows, self.seconds)
 
+    def interpolate(self, deeper: "Measurement", depth: int) -> "Measurement":
+        """Return the costs at a `depth` between this and a deeper one, for the rows of both.
+
+        Attention takes longer in proportion to the cells it reads; all else takes as long.
+        """
+        share = (depth - self.depth) / (deeper.depth - self.depth)
+        rows = [n for n in self.rows if n in deeper.rows]
+        near_s, deep_s = (dict(zip(m.rows, m.seconds, strict=True)) for m in (self, deeper))
+        classes = dict(zip(self.rows, self.classes, strict=True))
+        return Measurement(
+            depth=depth,
+            flash_attention=self.flash_attention,
+            rows=tuple(rows),
+            seconds=tuple(near_s[n] + share * (deep_s[n] - near_s[n]) for n in rows),
+            classes=tuple(classes[n] for n in rows),
+        )
+
 
 def measure(context: Context, tokens: Sequence[int], *, max_rows: int) -> Iterator[Measurement]:
     """Time passes over repetitions of `tokens` behind what sequence 0 of `context` holds.
@@ -80,7 +97,11 @@ def measure(context: Context, tokens: Sequence[int], *, max_rows: int) -> Iterat
             flash_attention=context.flash_attention,
             rows=tuple(rows),
             seconds=tuple(seconds[n] for n in rows),
-            classes=_group_equal([logits[n] for n in rows]),
+            # The index of the first row count with the same bits stands for the class.
+            classes=tuple(
+                next(i for i, n in enumerate(rows) if np.array_equal(logits[n], logits[n_rows]))
+                for n_rows in rows
+            ),
         )
 
 
@@ -111,14 +132,6 @@ def _find_outliers(seconds: Mapping[int, float]) -> list[int]:
     ]
 
 
-def _group_equal(logits: Sequence[npt.NDArray[np.float32]]) -> tuple[int, ...]:
-    """Return for each of (n,) arrays the index of the first one with the same bits."""
-    return tuple(
-        next(i for i, candidate in enumerate(logits) if np.array_equal(candidate, array))
-        for array in logits
-    )
-
-
 def depth_bucket(n_tokens: int) -> int:
     """Return the largest depth that shares a measurement: 1,024, or else the next power of two."""
     return max(1024, 1 << max(0, n_tokens - 1).bit_length())
@@ -138,13 +151,12 @@ class CalibrationStore:
     def get(self, depth: int, *, flash_attention: bool) -> Measurement | None:
         """Return what passes behind `depth` tokens cost; None if nothing near was measured yet.
 
-        Between two measured depths it is interpolated: attention takes longer in proportion to the
-        cells it reads.
+        Between two measured depths it is interpolated.
         """
         measurements = self._sorted_by_depth(flash_attention=flash_attention)
         above = next((i for i, m in enumerate(measurements) if m.depth > depth), 0)
         if above:
-            return _interpolate(measurements[above - 1], measurements[above], depth)
+            return measurements[above - 1].interpolate(measurements[above], depth)
         return self._measurements.get((flash_attention, depth_bucket(depth)))
 
     def get_deeper(self, depth: int, *, flash_attention: bool) -> Measurement | None:
@@ -200,18 +212,3 @@ class CalibrationStore:
 
 def _key(measurement: Measurement) -> _Key:
     return measurement.flash_attention, depth_bucket(measurement.depth)
-
-
-def _interpolate(near: Measurement, far: Measurement, depth: int) -> Measurement:
-    """Return the costs at a depth between two measurements, for the row counts of both."""
-    share = (depth - near.depth) / (far.depth - near.depth)
-    rows = [n for n in near.rows if n in far.rows]
-    near_s, far_s = (dict(zip(m.rows, m.seconds, strict=True)) for m in (near, far))
-    classes = dict(zip(near.rows, near.classes, strict=True))
-    return Measurement(
-        depth=depth,
-        flash_attention=near.flash_attention,
-        rows=tuple(rows),
-        seconds=tuple(near_s[n] + share * (far_s[n] - near_s[n]) for n in rows),
-        classes=tuple(classes[n] for n in rows),
-    )

@@ -20,7 +20,7 @@ SPARE_ROWS = PREFILL_ROWS  # behind a full context there is still room for a pas
 
 
 def uses_flash_attention(exactness: Exactness) -> bool:
-    """Tell which kind of attention passes of this exactness have."""
+    """Tell whether passes of this exactness use flash attention."""
     return exactness == "invariant" or flash_attention_is_faster()
 
 

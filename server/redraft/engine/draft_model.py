@@ -42,7 +42,17 @@ class DraftModel:
         """
         n_ctx = len(tokens) + n_more + PREFILL_ROWS
         if self._cache is None or self._cache.context.n_ctx < n_ctx:
-            self._cache = self._open_cache(n_ctx)
+            self._close_cache()  # first, so that there is never memory for two
+            context = Context(
+                self._model,
+                n_ctx=-(-n_ctx // CONTEXT_STEP) * CONTEXT_STEP,
+                n_batch=PREFILL_ROWS,
+                n_seq=1,
+                n_threads=self._n_threads,
+                flash_attention=flash_attention_is_faster(),
+            )
+            # The draft model follows one text: an earlier one's cells are not worth keeping.
+            self._cache = KVCache(context, chunk=PREFILL_ROWS, state_cache=StateCache(0))
         for _ in self._cache.prefill([tokens]):
             pass
         start = time.perf_counter()
@@ -54,18 +64,6 @@ class DraftModel:
     def close(self) -> None:
         self._close_cache()
         self._model.close()
-
-    def _open_cache(self, n_ctx: int) -> KVCache:
-        self._close_cache()  # first, so that there is never memory for two
-        context = Context(
-            self._model,
-            n_ctx=-(-n_ctx // CONTEXT_STEP) * CONTEXT_STEP,
-            n_batch=PREFILL_ROWS,
-            n_seq=1,
-            n_threads=self._n_threads,
-            flash_attention=flash_attention_is_faster(),
-        )
-        return KVCache(context, chunk=PREFILL_ROWS, state_cache=StateCache(0))
 
     def _close_cache(self) -> None:
         if self._cache:

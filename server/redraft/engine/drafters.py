@@ -52,7 +52,7 @@ BRANCHES = 3  # alternatives that a copy draft may hold: more brought nothing
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DraftingRequest:
-    """What a drafter is made for. tokens: the whole prompt. source: ids that may be copied."""
+    """All that a drafter is made from. tokens: the whole prompt. source: ids that may be copied."""
 
     tokens: Sequence[int]
     source: Sequence[int]

@@ -201,8 +201,12 @@ class KVCache:
         # Another file is prefilled: this one's cells are saved, in case it comes back.
         self._stash()
         n_best = count_reusable(wanted, ends, best.tokens, best.ends) if best else n_kept
-        if n_best < n_file:
-            best = self._read_disk(wanted[:n_file], ends) or best
+        if self._disk_cache and n_best < n_file:
+            # An earlier process may have left the whole file part.
+            file, file_ends = wanted[:n_file], [end for end in ends if end <= n_file]
+            cells = self._disk_cache.get(file, file_ends, self.row_counts)
+            if cells is not None:
+                best = SavedState(tokens=tuple(file), ends=tuple(file_ends), cells=cells)
         if best is None:
             return n_kept
         self.restore(best)
@@ -217,16 +221,6 @@ class KVCache:
         self._state_cache.put(state)
         if self._disk_cache and len(state.tokens) == self._n_file:
             self._disk_cache.put(state.tokens, state.ends, self.row_counts, state.cells)
-
-    def _read_disk(self, file: Sequence[int], ends: Sequence[int]) -> SavedState | None:
-        """Return the whole file part as an earlier process left it."""
-        if not self._disk_cache:
-            return None
-        ends = [end for end in ends if end <= len(file)]
-        cells = self._disk_cache.get(file, ends, self.row_counts)
-        if cells is None:
-            return None
-        return SavedState(tokens=tuple(file), ends=tuple(ends), cells=cells)
 
     def _save(self) -> SavedState:
         cells = self.context.save(0)

@@ -70,12 +70,12 @@ class Request:
 
     @property
     def parts(self) -> tuple[list[int], list[int]]:
-        """What is prefilled, in two parts."""
+        """The two parts of the prompt that are prefilled."""
         return self.file, self.rest
 
     @property
     def n_tokens(self) -> int:
-        """Of the prompt and the longest reply."""
+        """The most tokens that prompt and reply may take."""
         return len(self.tokens) + self.max_tokens
 
     def start_decoding(
@@ -104,19 +104,16 @@ class Request:
             min_margin=NEAR_TIE if redecodes_near_ties else 0.0,
         )
         drafter = drafters.make(self.options.strategy, drafting)
-        return Decoding(self.tokens, drafter, limits, _make_chooser(self.options))
-
-
-def _make_chooser(options: DecodeOptions) -> Chooser:
-    if options.temperature == 0:
-        return Greedy()
-    return Sampler(
-        temperature=options.temperature,
-        seed=options.seed,
-        top_k=options.top_k,
-        top_p=options.top_p,
-        min_p=options.min_p,
-    )
+        chooser: Chooser = Greedy()
+        if self.options.temperature > 0:
+            chooser = Sampler(
+                temperature=self.options.temperature,
+                seed=self.options.seed,
+                top_k=self.options.top_k,
+                top_p=self.options.top_p,
+                min_p=self.options.min_p,
+            )
+        return Decoding(self.tokens, drafter, limits, chooser)
 
 
 def tokenize_pieces(model: LlamaModel, pieces: tuple[Piece, ...]) -> list[int]:
@@ -127,7 +124,7 @@ def tokenize_pieces(model: LlamaModel, pieces: tuple[Piece, ...]) -> list[int]:
 
 
 class Deadline:
-    """When a request must end early: when it is cancelled, or `timeout_s` seconds from now."""
+    """The early end of a request: it is cancelled, or `timeout_s` seconds have passed."""
 
     def __init__(self, timeout_s: float | None, cancelled: Callable[[], bool]) -> None:
         self._end = None if timeout_s is None else time.monotonic() + timeout_s

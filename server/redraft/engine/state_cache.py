@@ -152,7 +152,16 @@ class DiskCache:
                 return
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._evict(size)
-            self._write(path, cells)
+            # Whole or not at all: another process may read the folder meanwhile.
+            descriptor, name = tempfile.mkstemp(dir=self._folder, suffix=SUFFIX)
+            scratch = Path(name)
+            try:
+                with os.fdopen(descriptor, "wb") as file:
+                    file.write(hashlib.sha256(cells).digest())
+                    file.write(cells)
+                scratch.replace(path)
+            finally:
+                scratch.unlink(missing_ok=True)
 
     def _path(self, tokens: Sequence[int], ends: Sequence[int], row_counts: Sequence[int]) -> Path:
         key = json.dumps([self._made_by, tokens, ends, row_counts])
@@ -174,15 +183,3 @@ class DiskCache:
                 return
             path.unlink(missing_ok=True)
             total -= size
-
-    def _write(self, path: Path, cells: bytes) -> None:
-        """Write the file whole or not at all. Raises OSError."""
-        descriptor, name = tempfile.mkstemp(dir=self._folder, suffix=SUFFIX)
-        scratch = Path(name)
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(hashlib.sha256(cells).digest())
-                file.write(cells)
-            scratch.replace(path)
-        finally:
-            scratch.unlink(missing_ok=True)
