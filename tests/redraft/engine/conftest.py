@@ -1,7 +1,7 @@
 """Engines on tiny models of random weights, and one on the real small model.
 
-Each keeps its measurements in a folder of the test run: what this machine's user has measured
-before decides nothing here.
+Each keeps its measurements in a folder of the test run, so that those of this machine's user do not
+matter.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,7 +14,7 @@ from redraft.engine import Engine
 from redraft.engine.calibration import CalibrationStore
 from redraft.engine.llama import Context, LlamaModel
 
-Open = Callable[..., Engine]
+OpenEngine = Callable[..., Engine]
 
 
 @pytest.fixture(scope="session")
@@ -32,10 +32,10 @@ def recurrent_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def tiny_file(tiny_path: Path) -> Iterator[LlamaModel]:
-    file = LlamaModel(tiny_path)
-    yield file
-    file.close()
+def tiny_model(tiny_path: Path) -> Iterator[LlamaModel]:
+    model = LlamaModel(tiny_path)
+    yield model
+    model.close()
 
 
 @pytest.fixture(scope="session")
@@ -44,39 +44,39 @@ def cost_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def open_engine(cost_folder: Path) -> Iterator[Open]:
-    """`Engine.open`; closed when the tests end."""
+def open_engine(cost_folder: Path) -> Iterator[OpenEngine]:
+    """`Engine.open`; engines are closed when the tests end."""
     engines: list[Engine] = []
 
-    def opened(path: Path, **options) -> Engine:
+    def open_model(path: Path, **options) -> Engine:
         engine = Engine.open(path, n_threads=2, **options)
         engine._calibrations = CalibrationStore(cost_folder, path, n_threads=2)
         engines.append(engine)
         return engine
 
-    yield opened
+    yield open_model
     for engine in engines:
         engine.close()
 
 
 @pytest.fixture
-def tiny(open_engine: Open, tiny_path: Path) -> Engine:
+def tiny(open_engine: OpenEngine, tiny_path: Path) -> Engine:
     """A cold engine of its own for each test."""
     return open_engine(tiny_path)
 
 
 @pytest.fixture
-def make_context(tiny_file: LlamaModel) -> Iterator[Callable[..., Context]]:
+def make_context(tiny_model: LlamaModel) -> Iterator[Callable[..., Context]]:
     contexts: list[Context] = []
 
     def make(
-        file: LlamaModel = tiny_file, *, n_ctx: int = 512, flash_attention: bool = True
+        model: LlamaModel = tiny_model, *, n_ctx: int = 512, flash_attention: bool = True
     ) -> Context:
-        made = Context(
-            file, n_ctx=n_ctx, n_batch=128, n_seq=8, n_threads=2, flash_attention=flash_attention
+        context = Context(
+            model, n_ctx=n_ctx, n_batch=128, n_seq=8, n_threads=2, flash_attention=flash_attention
         )
-        contexts.append(made)
-        return contexts[-1]
+        contexts.append(context)
+        return context
 
     yield make
     for context in contexts:
@@ -84,5 +84,5 @@ def make_context(tiny_file: LlamaModel) -> Iterator[Callable[..., Context]]:
 
 
 @pytest.fixture(scope="session")
-def small_engine(open_engine: Open, small_model_path: Path) -> Engine:
+def small_engine(open_engine: OpenEngine, small_model_path: Path) -> Engine:
     return open_engine(small_model_path)

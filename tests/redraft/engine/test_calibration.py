@@ -1,4 +1,4 @@
-"""Measurements are well-formed, leave the cache as it was, and outlive a process or a bad disk."""
+"""Measurements are valid, leave the cache as it was, and survive a process and a bad disk."""
 
 import itertools
 import json
@@ -14,7 +14,7 @@ from redraft.engine.drafters import build_cost_curve, choose_row_counts
 from redraft.engine.llama import Context
 
 
-def measured(depth: int = 500) -> Measurement:
+def make_measurement(depth: int = 500) -> Measurement:
     return Measurement(
         depth=depth,
         flash_attention=False,
@@ -24,11 +24,11 @@ def measured(depth: int = 500) -> Measurement:
     )
 
 
-def book(folder: Path, model: Path, *, n_threads: int = 2) -> CalibrationStore:
+def open_store(folder: Path, model: Path, *, n_threads: int = 2) -> CalibrationStore:
     return CalibrationStore(folder, model, n_threads=n_threads)
 
 
-class Clocked:
+class FakeTimeContext:
     """A context whose passes take 0.9 s and 0.1 s a row, but the first of `hiccup_at` rows more."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, hiccup_at: int) -> None:
@@ -40,7 +40,7 @@ class Clocked:
     def run(self, tokens, positions, owners, *, n_outputs):
         k = len(tokens)
         self._now = 0.9 + k / 10 + (2 * k if k in self._hiccups else 0)
-        self._hiccups = [one for one in self._hiccups if one != k]
+        self._hiccups = [rows for rows in self._hiccups if rows != k]
         return np.zeros((n_outputs, 4), np.float32)
 
     def n_past(self) -> int:
@@ -55,32 +55,35 @@ class TestMeasure:
     def test_rows_times_and_classes_fit_together(self, make_context: Callable[..., Context]):
         context = make_context()
         context.run([1, 2, 3], [0, 1, 2], [(0,)] * 3, n_outputs=0)
-        *_, found = measure(context, [4, 5], max_rows=128)
-        assert found.depth == 3
-        assert found.rows[:8] == (1, 2, 4, 8, 16, 32, 48, 64)
-        assert found.rows[8:] in ((96,), (96, 128))
-        assert min(found.seconds) > 0
-        for i, first in enumerate(found.classes):
+        *_, measurement = measure(context, [4, 5], max_rows=128)
+        assert measurement.depth == 3
+        assert measurement.rows[:8] == (1, 2, 4, 8, 16, 32, 48, 64)
+        assert measurement.rows[8:] in ((96,), (96, 128))
+        assert min(measurement.seconds) > 0
+        for i, first in enumerate(measurement.classes):
             assert first <= i
-            assert found.classes[first] == first, "a class is named after its first member"
-        assert found.curve.max_rows == found.rows[-1]
+            assert measurement.classes[first] == first, "a class is named after its first member"
+        assert measurement.curve.max_rows == measurement.rows[-1]
 
-    def test_no_more_rows_than_asked_for(self, make_context: Callable[..., Context]):
-        *_, found = measure(make_context(), [4], max_rows=8)
-        assert found.rows == (1, 2, 4, 8)
+    def test_no_more_rows_than_max_rows(self, make_context: Callable[..., Context]):
+        *_, measurement = measure(make_context(), [4], max_rows=8)
+        assert measurement.rows == (1, 2, 4, 8)
 
-    def test_two_passes_make_a_curve_and_each_further_one_a_better(self, make_context):
-        found = list(measure(make_context(), [4], max_rows=64))
-        assert [one.rows for one in found[:3]] == [(1,), (1, 64), (1, 8, 64)]
-        assert found[1].curve.max_rows == 64
-        times = [dict(zip(one.rows, one.seconds, strict=True)) for one in found]
+    def test_two_passes_make_a_curve_and_more_improve_it(self, make_context):
+        measurements = list(measure(make_context(), [4], max_rows=64))
+        assert [m.rows for m in measurements[:3]] == [(1,), (1, 64), (1, 8, 64)]
+        assert measurements[1].curve.max_rows == 64
+        times = [dict(zip(m.rows, m.seconds, strict=True)) for m in measurements]
         for former, later in itertools.pairwise(times):
             assert all(later[k] <= former[k] for k in former)
 
     @pytest.mark.parametrize("hiccup_at", [2, 8, 16, 32, 48])
     def test_a_hiccup_is_not_believed(self, hiccup_at: int, monkeypatch):
-        *_, found = measure(Clocked(monkeypatch, hiccup_at), [4], max_rows=64)
-        assert dict(zip(found.rows, found.seconds, strict=True))[hiccup_at] == 0.9 + hiccup_at / 10
+        *_, measurement = measure(FakeTimeContext(monkeypatch, hiccup_at), [4], max_rows=64)
+        assert (
+            dict(zip(measurement.rows, measurement.seconds, strict=True))[hiccup_at]
+            == 0.9 + hiccup_at / 10
+        )
 
     def test_the_cache_is_left_as_it_was(self, make_context: Callable[..., Context]):
         contexts = make_context(), make_context()
@@ -100,70 +103,73 @@ def test_depths_that_share_a_measurement(depth: int, bucket: int):
     assert depth_bucket(depth) == bucket
 
 
-class TestCostBook:
-    def test_what_is_put_is_there_for_the_next_process(self, tmp_path: Path, tiny_path: Path):
-        one = book(tmp_path / "new", tiny_path)
-        assert one.get(10, flash_attention=False) is None
-        one.put(measured(500))
-        one.put(measured(3000))
-        other = book(tmp_path / "new", tiny_path)
-        assert other.get(10, flash_attention=False) == measured(500)
-        assert other.get(4000, flash_attention=False) == measured(3000)
-        assert other.get(5000, flash_attention=False) is None
+class TestStore:
+    def test_the_next_process_finds_what_was_put(self, tmp_path: Path, tiny_path: Path):
+        store = open_store(tmp_path / "new", tiny_path)
+        assert store.get(10, flash_attention=False) is None
+        store.put(make_measurement(500))
+        store.put(make_measurement(3000))
+        reopened = open_store(tmp_path / "new", tiny_path)
+        assert reopened.get(10, flash_attention=False) == make_measurement(500)
+        assert reopened.get(4000, flash_attention=False) == make_measurement(3000)
+        assert reopened.get(5000, flash_attention=False) is None
 
     def test_between_two_depths_costs_are_interpolated(self, tmp_path: Path, tiny_path: Path):
-        one = book(tmp_path, tiny_path)
-        one.put(measured(1000))
+        store = open_store(tmp_path, tiny_path)
+        store.put(make_measurement(1000))
         deep = Measurement(
             depth=3000, flash_attention=False, rows=(1, 2), seconds=(2.0, 4.5), classes=(0, 1)
         )
-        one.put(deep)
-        assert one.get(1500, flash_attention=False) == Measurement(
+        store.put(deep)
+        assert store.get(1500, flash_attention=False) == Measurement(
             depth=1500, flash_attention=False, rows=(1, 2), seconds=(1.25, 2.25), classes=(0, 1)
         )
-        assert one.get(3000, flash_attention=False) == deep
+        assert store.get(3000, flash_attention=False) == deep
 
-    def test_what_was_broken_off_serves_this_process_only(self, tmp_path: Path, tiny_path: Path):
-        one = book(tmp_path, tiny_path)
-        one.put_partial(
+    def test_a_partial_measurement_serves_this_process_only(self, tmp_path: Path, tiny_path: Path):
+        store = open_store(tmp_path, tiny_path)
+        store.put_partial(
             Measurement(depth=500, flash_attention=False, rows=(1,), seconds=(1.0,), classes=(0,))
         )
-        assert one.get_partial(10, flash_attention=False) is None, "one time makes no curve"
-        one.put_partial(measured(500))
-        assert (one.get(10, flash_attention=False), one.get_partial(10, flash_attention=False)) == (
+        assert store.get_partial(10, flash_attention=False) is None, "one time makes no curve"
+        store.put_partial(make_measurement(500))
+        assert (
+            store.get(10, flash_attention=False),
+            store.get_partial(10, flash_attention=False),
+        ) == (
             None,
-            measured(500),
+            make_measurement(500),
         )
-        assert book(tmp_path, tiny_path).get_partial(10, flash_attention=False) is None
+        assert open_store(tmp_path, tiny_path).get_partial(10, flash_attention=False) is None
 
     def test_each_kind_of_attention_has_costs_of_its_own(self, tmp_path: Path, tiny_path: Path):
-        one = book(tmp_path, tiny_path)
-        flash_attention = replace(measured(), flash_attention=True)
-        one.put(flash_attention)
-        assert one.get(10, flash_attention=False) is None
-        one.put(measured())
+        store = open_store(tmp_path, tiny_path)
+        flash_attention = replace(make_measurement(), flash_attention=True)
+        store.put(flash_attention)
+        assert store.get(10, flash_attention=False) is None
+        store.put(make_measurement())
         assert (
-            one.get(10, flash_attention=True)
-            == one.get_deeper(10, flash_attention=True)
+            store.get(10, flash_attention=True)
+            == store.get_deeper(10, flash_attention=True)
             == flash_attention
         )
-        assert book(tmp_path, tiny_path).get(10, flash_attention=False) == measured()
+        assert open_store(tmp_path, tiny_path).get(10, flash_attention=False) == make_measurement()
 
-    def test_another_number_of_threads_is_another_book(self, tmp_path: Path, tiny_path: Path):
-        book(tmp_path, tiny_path).put(measured())
-        assert book(tmp_path, tiny_path, n_threads=3).get(10, flash_attention=False) is None
+    def test_another_number_of_threads_has_another_file(self, tmp_path: Path, tiny_path: Path):
+        open_store(tmp_path, tiny_path).put(make_measurement())
+        assert open_store(tmp_path, tiny_path, n_threads=3).get(10, flash_attention=False) is None
 
-    def test_another_model_is_another_book(
+    def test_another_model_has_another_file(
         self, tmp_path: Path, tiny_path: Path, recurrent_path: Path
     ):
-        book(tmp_path, tiny_path).put(measured())
-        assert book(tmp_path, recurrent_path).get(10, flash_attention=False) is None
+        open_store(tmp_path, tiny_path).put(make_measurement())
+        assert open_store(tmp_path, recurrent_path).get(10, flash_attention=False) is None
 
     def damage(self, tmp_path: Path, tiny_path: Path, content: bytes) -> CalibrationStore:
-        book(tmp_path, tiny_path).put(measured())
+        open_store(tmp_path, tiny_path).put(make_measurement())
         [path] = tmp_path.iterdir()
         path.write_bytes(content)
-        return book(tmp_path, tiny_path)
+        return open_store(tmp_path, tiny_path)
 
     @pytest.mark.parametrize(
         "content",
@@ -177,11 +183,11 @@ class TestCostBook:
             pytest.param(b'[{"depth": 5}]', id="no rows"),
         ],
     )
-    def test_a_damaged_file_is_measured_anew(self, content, tmp_path: Path, tiny_path: Path):
-        again = self.damage(tmp_path, tiny_path, content)
-        assert again.get(10, flash_attention=False) is None
-        again.put(measured())
-        assert book(tmp_path, tiny_path).get(10, flash_attention=False) == measured()
+    def test_a_damaged_file_is_measured_again(self, content, tmp_path: Path, tiny_path: Path):
+        store = self.damage(tmp_path, tiny_path, content)
+        assert store.get(10, flash_attention=False) is None
+        store.put(make_measurement())
+        assert open_store(tmp_path, tiny_path).get(10, flash_attention=False) == make_measurement()
 
     @pytest.mark.parametrize(
         "change",
@@ -196,17 +202,17 @@ class TestCostBook:
             pytest.param({"classes": [0]}, id="a class too few"),
         ],
     )
-    def test_so_is_one_that_makes_no_sense(self, change, tmp_path: Path, tiny_path: Path):
-        good = asdict(measured(5))
+    def test_so_is_an_invalid_one(self, change, tmp_path: Path, tiny_path: Path):
+        good = asdict(make_measurement(5))
         content = json.dumps([{**good, **change}]).encode()
         assert self.damage(tmp_path, tiny_path, content).get(10, flash_attention=False) is None
 
     def test_a_folder_that_cannot_be_written_costs_only_time(self, tmp_path: Path, tiny_path: Path):
         (tmp_path / "costs").write_text("a file where the folder should be")
-        one = book(tmp_path / "costs", tiny_path)
-        one.put(measured())
-        assert one.get(10, flash_attention=False) == measured()
-        assert book(tmp_path / "costs", tiny_path).get(10, flash_attention=False) is None
+        store = open_store(tmp_path / "costs", tiny_path)
+        store.put(make_measurement())
+        assert store.get(10, flash_attention=False) == make_measurement()
+        assert open_store(tmp_path / "costs", tiny_path).get(10, flash_attention=False) is None
 
 
 def with_classes(*triples: tuple[int, float, int]) -> Measurement:
@@ -249,7 +255,7 @@ def test_the_curve_of_a_class_is_a_staircase():
     assert curve.max_rows == 8
 
 
-def test_of_a_class_those_counts_matter_that_were_measured():
+def test_row_counts_that_were_not_measured_are_left_out():
     measurement = with_classes((1, 1, 0), (8, 3, 1))
     curve = build_cost_curve(measurement, (8, 128))
     assert (curve.max_rows, curve.seconds(1)) == (8, 3)

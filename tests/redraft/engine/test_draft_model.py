@@ -1,15 +1,15 @@
-"""A second model that drafts: the same vocabulary or a clear refusal, and never another text."""
+"""A draft model has the same vocabulary or is refused, and never changes the text."""
 
 from pathlib import Path
 
 import pytest
-from tests.redraft.engine.prompts import decode, prompt
+from tests.redraft.engine.helpers import decode, make_prompt
 from tests.redraft.engine.tiny import MERGES, write_transformer
 
 from redraft.errors import ModelError
 from redraft_lookup import ModelCosts
 
-ASKED = prompt("def f(x): return x")
+PROMPT = make_prompt("def f(x): return x")
 STRATEGIES = ("draft", "lookup+draft", "auto")
 
 
@@ -34,11 +34,11 @@ def test_a_missing_draft_model_is_named(open_engine, tiny_path: Path, tmp_path: 
 
 def test_a_strategy_that_needs_one_says_so(tiny):
     with pytest.raises(ModelError, match="needs a draft model: name one with --draft-model"):
-        decode(tiny, prompt("x"), strategy="draft")
+        decode(tiny, make_prompt("x"), strategy="draft")
 
 
-def drafting(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if guesses were cheap: on tiny models they cost as much as the pass that checks them."""
+def make_guesses_cheap(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let drafts be long: on tiny models they cost as much as the pass that checks them."""
     monkeypatch.setattr(ModelCosts, "best_length", lambda costs, acceptance, limit: min(limit, 7))
 
 
@@ -46,34 +46,38 @@ def drafting(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_model_drafts_for_itself_nearly_always_right(
     strategy, open_engine, tiny_path: Path, monkeypatch
 ):
-    drafting(monkeypatch)
+    make_guesses_cheap(monkeypatch)
     engine = open_engine(tiny_path, draft=tiny_path)
-    plain = decode(engine, ASKED, strategy="plain", exactness="invariant")
-    drafted = decode(engine, ASKED, strategy=strategy, exactness="invariant")
+    plain = decode(engine, PROMPT, strategy="plain", exactness="invariant")
+    drafted = decode(engine, PROMPT, strategy=strategy, exactness="invariant")
     assert drafted.text == plain.text
     assert plain.stats.output_tokens > 20
     if strategy == "draft":
         assert drafted.stats.accepted >= 0.9 * drafted.stats.drafted > 0
         assert drafted.stats.passes < plain.stats.passes / 3
-        assert {o for one in drafted.passes for o in one.origins} <= {"model", None}
+        assert {origin for step in drafted.passes for origin in step.origins} <= {"model", None}
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_poor_draft_model_changes_no_token(
     strategy, open_engine, tiny_path, tmp_path: Path, monkeypatch
 ):
-    drafting(monkeypatch)
+    make_guesses_cheap(monkeypatch)
     other = tmp_path / "other.gguf"
     write_transformer(other, seed=1)
     engine = open_engine(tiny_path, draft=other)
     for text in ("def f(x): return x", "abc abc abc", "retint"):
-        plain = decode(engine, prompt(text), strategy="plain", exactness="invariant")
-        drafted = decode(engine, prompt(text), strategy=strategy, exactness="invariant")
+        plain = decode(engine, make_prompt(text), strategy="plain", exactness="invariant")
+        drafted = decode(engine, make_prompt(text), strategy=strategy, exactness="invariant")
         assert drafted.text == plain.text
 
 
 def test_a_reply_longer_than_the_prompt_fits_the_draft_model(open_engine, tiny_path: Path):
     engine = open_engine(tiny_path, draft=tiny_path)
-    plain = decode(engine, prompt("x"), strategy="plain", exactness="invariant", max_tokens=5000)
-    drafted = decode(engine, prompt("x"), strategy="draft", exactness="invariant", max_tokens=5000)
+    plain = decode(
+        engine, make_prompt("x"), strategy="plain", exactness="invariant", max_tokens=5000
+    )
+    drafted = decode(
+        engine, make_prompt("x"), strategy="draft", exactness="invariant", max_tokens=5000
+    )
     assert drafted.text == plain.text

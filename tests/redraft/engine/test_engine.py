@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from tests.redraft.engine.prompts import decode, prompt
+from tests.redraft.engine.helpers import decode, make_prompt
 from tests.redraft.engine.tiny import CHAT_END
 
 from redraft.engine import Engine, calibration
@@ -28,7 +28,7 @@ OTHER = "".join(f"int g{i}(int x) {{ return x - {i}; }}\n" for i in range(30))
 def copy_task(code: str = CODE, n: str = "") -> Prompt:
     """The small model writes the code again, and then on and on."""
     again = f"The same code again{n}:\n"
-    return prompt(f"Code:\n{code}\n", f"{again}{code}\n{again}", source=code)
+    return make_prompt(f"Code:\n{code}\n", f"{again}{code}\n{again}", source=code)
 
 
 def greeting(source: str = "") -> Prompt:
@@ -61,7 +61,7 @@ class TestOneText:
     @pytest.mark.parametrize("temperature", [0, 1])
     @pytest.mark.parametrize("text", ["", "abcabcabc", CODE, LONG, "→ 😀 é" * 9], ids=range(5))
     def test_of_a_tiny_model(self, strategy, temperature, text, tiny: Engine):
-        asked = prompt("x" + text, source=text)
+        asked = make_prompt("x" + text, source=text)
         options = {
             "exactness": "invariant",
             "temperature": temperature,
@@ -75,16 +75,20 @@ class TestOneText:
         assert drafted.stats.output_tokens == plain.stats.output_tokens
 
     def test_other_seeds_give_other_texts(self, tiny: Engine):
-        texts = {decode(tiny, prompt("ab"), temperature=1, seed=seed).text for seed in range(4)}
+        texts = {
+            decode(tiny, make_prompt("ab"), temperature=1, seed=seed).text for seed in range(4)
+        }
         assert len(texts) == 4
 
     @pytest.mark.parametrize("exactness", ["fast", "invariant"])
     def test_asked_twice_is_answered_alike(self, exactness, tiny: Engine):
-        one, other = (decode(tiny, prompt(CODE, source=CODE), exactness=exactness) for _ in "ab")
+        one, other = (
+            decode(tiny, make_prompt(CODE, source=CODE), exactness=exactness) for _ in "ab"
+        )
         assert one.text == other.text
 
     def test_passes_add_up(self, tiny: Engine):
-        done = decode(tiny, prompt(CODE, source=CODE), exactness="invariant")
+        done = decode(tiny, make_prompt(CODE, source=CODE), exactness="invariant")
         assert b"".join(p for one in done.passes for p in one.pieces).decode(errors="replace") == (
             done.text
         )
@@ -96,7 +100,7 @@ class TestReuse:
     @pytest.mark.parametrize("exactness", ["fast", "invariant"])
     def test_warmed_up_or_not_the_text_is_the_same(self, exactness, open_engine, tiny_path: Path):
         cold, warm = open_engine(tiny_path), open_engine(tiny_path)
-        asked = prompt(LONG, source=LONG)
+        asked = make_prompt(LONG, source=LONG)
         warm.prefill(asked.file, exactness=exactness)
         expected = decode(cold, asked, exactness=exactness)
         done = decode(warm, asked, exactness=exactness)
@@ -106,14 +110,14 @@ class TestReuse:
 
     def test_the_small_model_too(self, small_engine: Engine):
         cold = decode(small_engine, copy_task(n=" 1"), exactness="invariant", max_tokens=30)
-        decode(small_engine, prompt(OTHER), exactness="invariant", max_tokens=1)
+        decode(small_engine, make_prompt(OTHER), exactness="invariant", max_tokens=1)
         small_engine.prefill(copy_task().file, exactness="invariant")
         warm = decode(small_engine, copy_task(n=" 1"), exactness="invariant", max_tokens=30)
         assert warm.text == cold.text
         assert warm.stats.reused_tokens == small_engine.count_tokens(f"Code:\n{CODE}\n")
 
     def test_another_request_for_a_file_prefills_only_the_request(self, tiny: Engine):
-        first, second = prompt(LONG, "One: "), prompt(LONG, "Another: ")
+        first, second = make_prompt(LONG, "One: "), make_prompt(LONG, "Another: ")
         assert decode(tiny, first).stats.reused_tokens == 0
         assert decode(tiny, second).stats.reused_tokens == tiny.count_tokens(LONG)
 
@@ -121,46 +125,46 @@ class TestReuse:
         tiny, cold = open_engine(tiny_path), open_engine(tiny_path)
         edited = LONG.replace("x + 20", "x * 20")
         n_before = tiny.count_tokens(LONG[: LONG.index("x + 20")])
-        decode(tiny, prompt(LONG))
-        done = decode(tiny, prompt(edited))
+        decode(tiny, make_prompt(LONG))
+        done = decode(tiny, make_prompt(edited))
         assert n_before - 128 < done.stats.reused_tokens <= n_before
-        assert done.text == decode(cold, prompt(edited)).text
+        assert done.text == decode(cold, make_prompt(edited)).text
 
     def test_a_file_that_comes_back_is_still_there(self, open_engine, tiny_path: Path):
         tiny, cold = open_engine(tiny_path), open_engine(tiny_path)
-        decode(tiny, prompt(LONG))
-        assert decode(tiny, prompt(OTHER)).stats.reused_tokens == 0
-        done = decode(tiny, prompt(LONG, "Now: "))
+        decode(tiny, make_prompt(LONG))
+        assert decode(tiny, make_prompt(OTHER)).stats.reused_tokens == 0
+        done = decode(tiny, make_prompt(LONG, "Now: "))
         assert done.stats.reused_tokens == tiny.count_tokens(LONG)
-        assert done.text == decode(cold, prompt(LONG, "Now: ")).text
+        assert done.text == decode(cold, make_prompt(LONG, "Now: ")).text
 
     def test_files_of_the_past_stay_within_the_budget(self, tiny: Engine):
-        decode(tiny, prompt(LONG))
+        decode(tiny, make_prompt(LONG))
         n_bytes = len(tiny._pool.cache.context.save(0))
         store = tiny._pool.cache._state_cache = StateCache(2 * n_bytes)
         for i in range(5):
-            decode(tiny, prompt(f"{i} {LONG}"))
+            decode(tiny, make_prompt(f"{i} {LONG}"))
             assert store.size <= 2 * n_bytes
-        assert decode(tiny, prompt(f"3 {LONG}")).stats.reused_tokens > 0
-        assert decode(tiny, prompt(f"0 {LONG}")).stats.reused_tokens == 0
+        assert decode(tiny, make_prompt(f"3 {LONG}")).stats.reused_tokens > 0
+        assert decode(tiny, make_prompt(f"0 {LONG}")).stats.reused_tokens == 0
 
     def test_a_context_that_grows_keeps_the_file(self, open_engine, tiny_path: Path):
         tiny, cold = open_engine(tiny_path), open_engine(tiny_path)
-        decode(tiny, prompt(LONG))
+        decode(tiny, make_prompt(LONG))
         small = tiny._pool.cache.context.n_ctx
-        done = decode(tiny, prompt(LONG), max_tokens=small)
+        done = decode(tiny, make_prompt(LONG), max_tokens=small)
         assert tiny._pool.cache.context.n_ctx > small
         assert done.stats.reused_tokens == tiny.count_tokens(LONG)
-        assert done.text == decode(cold, prompt(LONG), max_tokens=small).text
+        assert done.text == decode(cold, make_prompt(LONG), max_tokens=small).text
 
     def test_a_file_that_leaves_no_room_is_not_warmed(self, open_engine, tiny_path: Path):
         tiny = open_engine(tiny_path, n_ctx=2100)
-        tiny.prefill(prompt(LONG).file)
-        assert decode(tiny, prompt(LONG)).stats.reused_tokens == 0
+        tiny.prefill(make_prompt(LONG).file)
+        assert decode(tiny, make_prompt(LONG)).stats.reused_tokens == 0
 
 
 class TestEndings:
-    ASKED = prompt(LONG, source=LONG)
+    PROMPT = make_prompt(LONG, source=LONG)
 
     def complete(self, engine: Engine, n_calls: int, **options):
         """Cancel from the `n_calls`-th question on; how often was asked after that?"""
@@ -173,7 +177,7 @@ class TestEndings:
                 late.append(n)
             return n >= n_calls
 
-        done = decode(engine, self.ASKED, cancelled=cancelled, **options)
+        done = decode(engine, self.PROMPT, cancelled=cancelled, **options)
         return done, len(late), next(calls) - 1
 
     @pytest.mark.parametrize("exactness", ["fast", "invariant"])
@@ -194,24 +198,24 @@ class TestEndings:
         done, n_late, _ = self.complete(engine, n_calls, **options)
         assert (done.finish, n_late) == ("cancelled", 0)
         assert expected.startswith(done.text.rstrip("\ufffd"))
-        assert decode(engine, self.ASKED, **options).text == expected
+        assert decode(engine, self.PROMPT, **options).text == expected
 
     def test_warming_up_is_cancelled_between_passes(self, tiny: Engine):
-        tiny.prefill(self.ASKED.file, cancelled=lambda: True)
+        tiny.prefill(self.PROMPT.file, cancelled=lambda: True)
         assert tiny._pool.cache.tokens == []
         answers = iter([False, False, True])
-        tiny.prefill(self.ASKED.file, cancelled=lambda: next(answers))
-        assert decode(tiny, self.ASKED).stats.reused_tokens == 256
+        tiny.prefill(self.PROMPT.file, cancelled=lambda: next(answers))
+        assert decode(tiny, self.PROMPT).stats.reused_tokens == 256
 
     @pytest.mark.parametrize("n_passes", [0, 2, 9])
     def test_the_deadline_is_looked_at_after_every_pass(
         self, n_passes: int, monkeypatch: pytest.MonkeyPatch, tiny: Engine
     ):
-        decode(tiny, prompt("x"))
+        decode(tiny, make_prompt("x"))
         clock = itertools.count()
         fake = SimpleNamespace(monotonic=lambda: next(clock), perf_counter=time.perf_counter)
         monkeypatch.setattr(request_module, "time", fake)
-        done = decode(tiny, self.ASKED, strategy="plain", timeout_s=n_passes + 1)
+        done = decode(tiny, self.PROMPT, strategy="plain", timeout_s=n_passes + 1)
         assert done.finish == "timeout"
         assert next(clock) == n_passes + 2
 
@@ -236,7 +240,7 @@ class TestEndings:
     def test_a_stop_string_inside_a_draft_ends_the_text(self, small_engine: Engine):
         whole = decode(small_engine, copy_task(), exactness="invariant")
         stop = whole.text[25:40]
-        asked = prompt(
+        asked = make_prompt(
             f"Code:\n{CODE}\n", copy_task().request[0].text, source=CODE, stop=["never", stop]
         )
         for strategy in ("plain", "copy"):
@@ -246,7 +250,10 @@ class TestEndings:
     def test_progress_grows_to_the_whole_text(self, tiny: Engine):
         seen: list[Progress] = []
         done = tiny.complete(
-            self.ASKED, DecodeOptions(exactness="invariant"), max_tokens=20, on_progress=seen.append
+            self.PROMPT,
+            DecodeOptions(exactness="invariant"),
+            max_tokens=20,
+            on_progress=seen.append,
         )
         phases = [phase for phase, _ in itertools.groupby(one.phase for one in seen)]
         assert phases == ["prefill", "decode"]
@@ -263,15 +270,15 @@ class TestEndings:
 
         engine, options = open_engine(tiny_path), DecodeOptions(exactness="invariant")
         with pytest.raises(KeyboardInterrupt):
-            engine.complete(self.ASKED, options, max_tokens=20, on_progress=fail_late)
-        expected = decode(open_engine(tiny_path), self.ASKED, exactness="invariant")
-        assert decode(engine, self.ASKED, exactness="invariant").text == expected.text
+            engine.complete(self.PROMPT, options, max_tokens=20, on_progress=fail_late)
+        expected = decode(open_engine(tiny_path), self.PROMPT, exactness="invariant")
+        assert decode(engine, self.PROMPT, exactness="invariant").text == expected.text
 
     def test_logits_that_are_no_numbers_are_named_and_the_next_request_is_right(
         self, monkeypatch, tiny: Engine
     ):
         options = {"strategy": "lookahead", "exactness": "invariant"}
-        expected = decode(tiny, self.ASKED, **options)
+        expected = decode(tiny, self.PROMPT, **options)
         run = tiny._pool.cache.context.run
         with monkeypatch.context() as patch:
             patch.setattr(
@@ -280,8 +287,8 @@ class TestEndings:
                 lambda *args, **kw: np.full_like(run(*args, **kw), np.nan),
             )
             with pytest.raises(EngineError, match="no usable answer: no usable logits"):
-                decode(tiny, self.ASKED, **options)
-        assert decode(tiny, self.ASKED, **options).text == expected.text
+                decode(tiny, self.PROMPT, **options)
+        assert decode(tiny, self.PROMPT, **options).text == expected.text
 
 
 class TestPrompts:
@@ -296,27 +303,32 @@ class TestPrompts:
 
     @pytest.mark.parametrize(
         "asked",
-        [prompt("abc", ""), prompt("", "abc"), prompt("a", ""), prompt("", "a")],
+        [
+            make_prompt("abc", ""),
+            make_prompt("", "abc"),
+            make_prompt("a", ""),
+            make_prompt("", "a"),
+        ],
         ids=["no request", "no file", "one token of file", "one token of request"],
     )
     @pytest.mark.parametrize("exactness", ["fast", "invariant"])
     def test_either_part_may_be_empty(self, asked, exactness, open_engine, tiny_path: Path):
         done = decode(open_engine(tiny_path), asked, exactness=exactness)
         whole = asked.file[0].text + asked.request[0].text
-        same = decode(open_engine(tiny_path), prompt(whole, ""), exactness=exactness)
+        same = decode(open_engine(tiny_path), make_prompt(whole, ""), exactness=exactness)
         assert done.text == same.text
 
     def test_an_empty_prompt_is_refused(self, tiny: Engine):
         with pytest.raises(EngineError, match="the prompt is empty"):
-            decode(tiny, prompt("", ""))
+            decode(tiny, make_prompt("", ""))
 
     def test_a_prompt_beyond_the_context_is_refused_with_numbers(self, open_engine, tiny_path):
         engine = open_engine(tiny_path, n_ctx=64)
         with pytest.raises(
             EngineError, match=r"need 113 tokens, but the context holds 64: .*n_ctx"
         ):
-            decode(engine, prompt("y" * 96, "x"), max_tokens=16)
-        assert decode(engine, prompt("y", "x"), max_tokens=16).stats.output_tokens
+            decode(engine, make_prompt("y" * 96, "x"), max_tokens=16)
+        assert decode(engine, make_prompt("y", "x"), max_tokens=16).stats.output_tokens
 
     @pytest.mark.parametrize("exactness", ["fast", "invariant"])
     @pytest.mark.parametrize("n_ctx", [16, 64, 300])
@@ -324,7 +336,7 @@ class TestPrompts:
         self, n_ctx: int, exactness, open_engine, tiny_path: Path
     ):
         engine = open_engine(tiny_path, n_ctx=n_ctx)
-        asked = prompt("ab", "x" * 9, source="x" * 500)
+        asked = make_prompt("ab", "x" * 9, source="x" * 500)
         n_prompt = decode(engine, asked, max_tokens=1).stats.prompt_tokens
         room = n_ctx - n_prompt
         cut = decode(engine, asked, max_tokens=room, exactness=exactness)
@@ -336,8 +348,8 @@ class TestPrompts:
     def test_a_small_context_is_calibrated_too(self, open_engine, tiny_path: Path, tmp_path: Path):
         engine = open_engine(tiny_path, n_ctx=300)
         engine._calibrations = CalibrationStore(tmp_path, tiny_path, n_threads=2)
-        done = decode(engine, prompt("ab"), exactness="invariant")
-        same = decode(open_engine(tiny_path), prompt("ab"), exactness="invariant")
+        done = decode(engine, make_prompt("ab"), exactness="invariant")
+        same = decode(open_engine(tiny_path), make_prompt("ab"), exactness="invariant")
         assert done.text == same.text
 
     @pytest.mark.parametrize("n_ctx", [0, -1, 16_385])
@@ -349,7 +361,7 @@ class TestPrompts:
 class TestCalibration:
     """On a machine where no costs are known yet."""
 
-    ASKED = prompt(LONG, source=LONG)
+    PROMPT = make_prompt(LONG, source=LONG)
 
     @pytest.fixture
     def passes(self, tiny: Engine, tiny_path, tmp_path, monkeypatch) -> list[Measurement]:
@@ -371,37 +383,37 @@ class TestCalibration:
         return engine._calibrations.get(like.depth, flash_attention=like.flash_attention)
 
     def test_a_warmed_file_is_measured_before_the_request_comes(self, tiny: Engine, passes):
-        tiny.prefill(self.ASKED.file)
+        tiny.prefill(self.PROMPT.file)
         n_passes = len(passes)
         assert self.kept(tiny, passes[-1]) == passes[-1]
-        done = decode(tiny, self.ASKED)
+        done = decode(tiny, self.PROMPT)
         assert len(passes) == n_passes > 10
         assert done.stats.reused_tokens == tiny.count_tokens(LONG)
 
     def test_a_request_that_comes_meanwhile_waits_for_one_pass(self, tiny: Engine, passes):
-        tiny.prefill(self.ASKED.file, cancelled=lambda: len(passes) == 5)
+        tiny.prefill(self.PROMPT.file, cancelled=lambda: len(passes) == 5)
         assert len(passes) == 5
-        done = decode(tiny, self.ASKED)
+        done = decode(tiny, self.PROMPT)
         assert len(passes) == 5
         assert self.kept(tiny, passes[-1]) is None
-        tiny.prefill(self.ASKED.file)
+        tiny.prefill(self.PROMPT.file)
         assert self.kept(tiny, passes[-1]) == passes[-1], "it is made good later"
-        assert decode(tiny, self.ASKED).text == done.text
+        assert decode(tiny, self.PROMPT).text == done.text
 
     @pytest.mark.parametrize("n_asked", [1, 2])
     def test_one_that_comes_before_takes_two_passes_for_it(self, n_asked, tiny: Engine, passes):
         asked = itertools.count(1)
-        tiny.prefill(self.ASKED.file, cancelled=lambda: next(asked) == n_asked)
+        tiny.prefill(self.PROMPT.file, cancelled=lambda: next(asked) == n_asked)
         assert not passes
         for _ in range(2):
-            decode(tiny, self.ASKED)
+            decode(tiny, self.PROMPT)
             assert [one.rows for one in passes] == [(1,), (1, 64)]
 
     def test_where_nobody_warms_the_first_request_measures_all(self, tiny: Engine, passes):
-        decode(tiny, self.ASKED)
+        decode(tiny, self.PROMPT)
         n_passes = len(passes)
         assert self.kept(tiny, passes[-1]) == passes[-1]
-        decode(tiny, self.ASKED)
+        decode(tiny, self.PROMPT)
         assert len(passes) == n_passes
 
     @pytest.mark.parametrize("exactness", ["fast", "invariant"])
@@ -411,14 +423,14 @@ class TestCalibration:
         tiny._calibrations._measurements.clear()
         passes.clear()
         done = decode(
-            tiny, self.ASKED, exactness=exactness, cancelled=lambda: len(passes) >= n_passes
+            tiny, self.PROMPT, exactness=exactness, cancelled=lambda: len(passes) >= n_passes
         )
         assert (done.finish, len(passes)) == ("cancelled", n_passes)
 
 
 class TestLife:
     def calls(self, engine: Engine) -> Iterator[Callable[[], object]]:
-        yield lambda: decode(engine, prompt("x"))
+        yield lambda: decode(engine, make_prompt("x"))
         yield lambda: engine.prefill((Piece("x"),))
         yield lambda: engine.measure(10)
 
@@ -438,7 +450,7 @@ class TestLife:
 
     def test_closing_twice_is_harmless_and_use_after_it_is_refused(self, tiny_path: Path):
         with Engine.open(tiny_path) as engine:
-            decode(engine, prompt("x"), strategy="plain")
+            decode(engine, make_prompt("x"), strategy="plain")
         engine.close()
         for call in self.calls(engine):
             with pytest.raises(EngineError, match="the model is closed"):
@@ -457,14 +469,14 @@ class TestLife:
 class TestRunningState:
     """A model whose memory cannot be rolled back is decoded plainly, and says so."""
 
-    ASKED = prompt(LONG, source=LONG)
+    PROMPT = make_prompt(LONG, source=LONG)
 
     def test_whatever_is_asked_for(self, open_engine, recurrent_path: Path):
         texts = set()
         for strategy in (*STRATEGIES, "draft"):
             for exactness in ("fast", "invariant"):
                 engine = open_engine(recurrent_path)
-                done = decode(engine, self.ASKED, strategy=strategy, exactness=exactness)
+                done = decode(engine, self.PROMPT, strategy=strategy, exactness=exactness)
                 assert done.stats.drafted == 0
                 assert done.stats.output_tokens > 5
                 [note] = done.notes
@@ -474,31 +486,31 @@ class TestRunningState:
 
     def test_nothing_is_ever_taken_back(self, open_engine, recurrent_path: Path, monkeypatch):
         engine = open_engine(recurrent_path)
-        expected = decode(engine, self.ASKED)
+        expected = decode(engine, self.PROMPT)
         remove, refused = engine._pool.cache.context.remove, []
         monkeypatch.setattr(
             engine._pool.cache.context,
             "remove",
             lambda *args: remove(*args) or refused.append(args) or False,
         )
-        decode(engine, prompt("x"))
+        decode(engine, make_prompt("x"))
         assert len(refused) <= 1, "only the next request's prefill finds out, and starts anew"
-        assert decode(engine, self.ASKED).text == expected.text
+        assert decode(engine, self.PROMPT).text == expected.text
 
     def test_the_next_request_is_right_after_a_cancel(self, open_engine, recurrent_path: Path):
         engine = open_engine(recurrent_path)
-        expected = decode(engine, self.ASKED).text
+        expected = decode(engine, self.PROMPT).text
         for n in range(1, 9):
             calls = itertools.count(1)
-            decode(engine, self.ASKED, cancelled=lambda: next(calls) >= n)  # noqa: B023
-            assert decode(engine, self.ASKED).text == expected
+            decode(engine, self.PROMPT, cancelled=lambda: next(calls) >= n)  # noqa: B023
+            assert decode(engine, self.PROMPT).text == expected
 
     def test_a_warm_start_is_used_as_far_as_it_goes(self, open_engine, recurrent_path: Path):
         engine, cold = open_engine(recurrent_path), open_engine(recurrent_path)
-        engine.prefill(self.ASKED.file)
-        done = decode(engine, self.ASKED)
+        engine.prefill(self.PROMPT.file)
+        done = decode(engine, self.PROMPT)
         assert done.stats.reused_tokens == engine.count_tokens(LONG)
-        assert done.text == decode(cold, self.ASKED).text
+        assert done.text == decode(cold, self.PROMPT).text
 
     def test_it_cannot_be_measured(self, open_engine, recurrent_path: Path):
         with pytest.raises(EngineError, match="nothing to measure"):

@@ -1,4 +1,4 @@
-"""Whatever was drafted, kept and dropped: the cache holds the committed tokens and nothing else."""
+"""The cache holds the committed tokens and nothing else, whatever was drafted and dropped."""
 
 import random
 from collections.abc import Callable, Sequence
@@ -47,43 +47,43 @@ def test_prefill_passes_cover_all_and_do_not_depend_on_later_parts(seed: int):
     assert ends[: len(chunk_ends(lengths[:-1], 128))] == chunk_ends(lengths[:-1], 128)
 
 
-def filled(context: Context, *parts: Sequence[int], row_counts=(), budget=0) -> KVCache:
-    text = KVCache(context, chunk=32, state_cache=StateCache(budget))
-    text.row_counts = row_counts
-    prefill(text, *parts)
-    return text
+def make_cache(context: Context, *parts: Sequence[int], row_counts=(), budget=0) -> KVCache:
+    cache = KVCache(context, chunk=32, state_cache=StateCache(budget))
+    cache.row_counts = row_counts
+    prefill(cache, *parts)
+    return cache
 
 
-def prefill(text: KVCache, *parts: Sequence[int]) -> list[int]:
-    return list(text.prefill(parts))
+def prefill(cache: KVCache, *parts: Sequence[int]) -> list[int]:
+    return list(cache.prefill(parts))
 
 
-def step(text: KVCache, token: int, draft: Draft = EMPTY, rows: Sequence[int] = (0,)) -> None:
-    text.forward(token, draft)
-    text.commit(rows)
+def step(cache: KVCache, token: int, draft: Draft = EMPTY, rows: Sequence[int] = (0,)) -> None:
+    cache.forward(token, draft)
+    cache.commit(rows)
 
 
-def probed(text: KVCache) -> np.ndarray:
-    """The logits of a fixed pass behind the text, which is left as it was."""
-    logits = text.forward(101, Draft.chain([102, 40, 120, 41], "guess")).copy()
-    text.commit(())
+def probe(cache: KVCache) -> np.ndarray:
+    """Return the logits of a fixed pass behind the cache, which is left as it was."""
+    logits = cache.forward(101, Draft.chain([102, 40, 120, 41], "guess")).copy()
+    cache.commit(())
     return logits
 
 
 def expect_like_fresh(
-    text: KVCache, parts: Sequence[Sequence[int]], committed: Sequence[int], context: Context
+    cache: KVCache, parts: Sequence[Sequence[int]], committed: Sequence[int], context: Context
 ) -> None:
-    """`text` goes on as one does that was prefilled with `parts` and decoded plainly."""
-    fresh = filled(context, *parts, row_counts=text.row_counts)
+    """`cache` goes on as one does that was prefilled with `parts` and decoded plainly."""
+    fresh = make_cache(context, *parts, row_counts=cache.row_counts)
     for token in committed:
         step(fresh, token)
-    if text.row_counts:
-        assert np.array_equal(probed(text), probed(fresh))
+    if cache.row_counts:
+        assert np.array_equal(probe(cache), probe(fresh))
     else:
-        assert np.abs(probed(text) - probed(fresh)).max() < ROUNDING
+        assert np.abs(probe(cache) - probe(fresh)).max() < ROUNDING
 
 
-def some_draft(chance: random.Random, *, n_leaves: int) -> Draft:
+def random_draft(chance: random.Random, *, n_leaves: int) -> Draft:
     if chance.random() < 0.3:
         return Draft.chain(
             [chance.randrange(N_TOKENS) for _ in range(chance.randrange(9))], "guess"
@@ -96,8 +96,8 @@ def some_draft(chance: random.Random, *, n_leaves: int) -> Draft:
     return Draft.tree(branches, "guess")
 
 
-def some_path(chance: random.Random, draft: Draft) -> list[int]:
-    """Rows from the root down to somewhere; now and then none at all, as after a near-tie."""
+def random_path(chance: random.Random, draft: Draft) -> list[int]:
+    """Return rows from the root down to some node; now and then none, as after a near-tie."""
     if chance.random() < 0.15:
         return []
     rows, node = [0], ROOT
@@ -117,65 +117,65 @@ def test_after_any_passes_the_cache_equals_that_of_a_fresh_decode(
 ):
     chance = random.Random(seed)
     parts = [[chance.randrange(N_TOKENS) for _ in range(n)] for n in (70, 9)]
-    text = filled(make_context(), *parts, row_counts=row_counts)
+    cache = make_cache(make_context(), *parts, row_counts=row_counts)
     token = chance.randrange(N_TOKENS)
     committed: list[int] = []
     for _ in range(12):
-        draft = some_draft(chance, n_leaves=5)
-        rows = some_path(chance, draft)
-        step(text, token, draft, rows)
+        draft = random_draft(chance, n_leaves=5)
+        rows = random_path(chance, draft)
+        step(cache, token, draft, rows)
         committed += ((token, *draft.tokens)[row] for row in rows)
         token = chance.randrange(N_TOKENS) if rows else token
         if not row_counts and chance.random() < 0.2:
             n_back = chance.randrange(min(3, len(committed)) + 1)
-            text.rewind(n_back)
+            cache.rewind(n_back)
             del committed[len(committed) - n_back :]
-    assert text.context.n_past() == len(text.tokens)
-    assert all(text.context.n_past(branch) == 0 for branch in range(1, text.context.n_seq))
-    expect_like_fresh(text, parts, committed, make_context())
+    assert cache.context.n_past() == len(cache.tokens)
+    assert all(cache.context.n_past(branch) == 0 for branch in range(1, cache.context.n_seq))
+    expect_like_fresh(cache, parts, committed, make_context())
 
 
-def test_such_comparisons_can_fail(make_context: MakeContext):
-    one, other = (filled(make_context(), [*range(70), n], [1, 2, 3]) for n in (90, 91))
-    assert np.abs(probed(one) - probed(other)).max() > 5 * ROUNDING
+def test_these_comparisons_can_fail(make_context: MakeContext):
+    logits = [probe(make_cache(make_context(), [*range(70), n], [1, 2, 3])) for n in (90, 91)]
+    assert np.abs(logits[0] - logits[1]).max() > 5 * ROUNDING
 
 
 def test_the_real_small_model_too(small_model_path, make_context: MakeContext):
-    file = LlamaModel(small_model_path)
+    model = LlamaModel(small_model_path)
     chance = random.Random(1)
-    ids = file.tokenize("def area(width, height):\n    return width * height\n" * 3)
-    text = filled(make_context(file), ids, [], row_counts=ROW_COUNTS)
+    ids = model.tokenize("def area(width, height):\n    return width * height\n" * 3)
+    cache = make_cache(make_context(model), ids, [], row_counts=ROW_COUNTS)
     committed: list[int] = []
     for _ in range(6):
         branches = [chance.choices(ids, k=4), chance.choices(ids, k=3)]
         draft = Draft.tree(branches, "guess")
-        rows = some_path(chance, draft)
-        step(text, ids[0], draft, rows)
+        rows = random_path(chance, draft)
+        step(cache, ids[0], draft, rows)
         committed += ((ids[0], *draft.tokens)[row] for row in rows)
-    expect_like_fresh(text, [ids, []], committed, make_context(file))
+    expect_like_fresh(cache, [ids, []], committed, make_context(model))
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_each_branch_of_a_tree_reads_as_if_it_were_alone(seed: int, make_context: MakeContext):
     chance = random.Random(seed)
     prompt = [chance.randrange(N_TOKENS) for _ in range(50)]
-    text = filled(make_context(), prompt, row_counts=ROW_COUNTS)
-    draft = some_draft(chance, n_leaves=5)
-    logits = text.forward(7, draft).copy()
-    text.commit(())
+    cache = make_cache(make_context(), prompt, row_counts=ROW_COUNTS)
+    draft = random_draft(chance, n_leaves=5)
+    logits = cache.forward(7, draft).copy()
+    cache.commit(())
     for node in range(len(draft)):
         path = [node]
         while draft.parents[path[0]] != ROOT:
             path.insert(0, draft.parents[path[0]])
         chain = Draft.chain([draft.tokens[i] for i in path], "guess")
-        alone = text.forward(7, chain)[-1].copy()
-        text.commit(())
+        alone = cache.forward(7, chain)[-1].copy()
+        cache.commit(())
         assert np.array_equal(logits[node + 1], alone), (node, draft)
 
 
 def test_a_pass_is_padded_to_an_allowed_row_count(make_context: MakeContext, monkeypatch):
     context = make_context()
-    text = filled(context, [1, 2, 3], row_counts=(8, 32))
+    cache = make_cache(context, [1, 2, 3], row_counts=(8, 32))
     sizes: list[int] = []
     run = context.run
     monkeypatch.setattr(
@@ -184,8 +184,8 @@ def test_a_pass_is_padded_to_an_allowed_row_count(make_context: MakeContext, mon
         lambda tokens, *rest, **kw: sizes.append(len(tokens)) or run(tokens, *rest, **kw),
     )
     for n_drafted in (0, 7, 8, 31):
-        logits = text.forward(4, Draft.chain([5] * n_drafted, "guess"))
-        text.commit(())
+        logits = cache.forward(4, Draft.chain([5] * n_drafted, "guess"))
+        cache.commit(())
         assert len(logits) == 1 + n_drafted
     assert sizes == [8, 8, 32, 32]
 
@@ -193,34 +193,34 @@ def test_a_pass_is_padded_to_an_allowed_row_count(make_context: MakeContext, mon
 class TestPrefill:
     FILE = tuple(range(100))
 
-    def test_yields_what_was_there_and_then_each_pass(self, make_context: MakeContext):
-        text = filled(make_context(), self.FILE)
-        assert prefill(text, self.FILE, [1, 2, 3]) == [100, 103]
-        assert text.tokens == [*self.FILE, 1, 2, 3]
+    def test_yields_what_was_cached_and_then_each_pass(self, make_context: MakeContext):
+        cache = make_cache(make_context(), self.FILE)
+        assert prefill(cache, self.FILE, [1, 2, 3]) == [100, 103]
+        assert cache.tokens == [*self.FILE, 1, 2, 3]
 
     def test_an_edit_in_the_middle_keeps_the_passes_before_it(self, make_context: MakeContext):
-        text = filled(make_context(), self.FILE)
+        cache = make_cache(make_context(), self.FILE)
         edited = [*self.FILE[:70], 200, *self.FILE[70:]]
-        assert prefill(text, edited, [1]) == [64, 96, 101, 102]
+        assert prefill(cache, edited, [1]) == [64, 96, 101, 102]
 
     def test_what_was_decoded_is_not_reused(self, make_context: MakeContext):
-        """It was written by passes of other sizes than a prefill has, and may round differently."""
-        text = filled(make_context(), self.FILE, [1, 2])
-        step(text, 3, Draft.chain([4, 5], "guess"), [0, 1, 2])
-        assert prefill(text, self.FILE, [1, 2, 3, 4, 5]) == [100, 105]
+        """It was computed by passes of other sizes than a prefill has, and may round differently."""
+        cache = make_cache(make_context(), self.FILE, [1, 2])
+        step(cache, 3, Draft.chain([4, 5], "guess"), [0, 1, 2])
+        assert prefill(cache, self.FILE, [1, 2, 3, 4, 5]) == [100, 105]
 
-    def test_stopping_between_passes_leaves_a_true_shorter_text(self, make_context: MakeContext):
-        text = filled(make_context(), [7])
-        passes = text.prefill([self.FILE, [1]])
+    def test_stopping_between_passes_leaves_a_valid_shorter_text(self, make_context: MakeContext):
+        cache = make_cache(make_context(), [7])
+        passes = cache.prefill([self.FILE, [1]])
         assert [next(passes), next(passes), next(passes)] == [0, 32, 64]
         passes.close()
-        assert text.tokens == [*self.FILE[:64]]
-        assert prefill(text, self.FILE, [1]) == [64, 96, 100, 101]
+        assert cache.tokens == [*self.FILE[:64]]
+        assert prefill(cache, self.FILE, [1]) == [64, 96, 100, 101]
 
     @pytest.mark.parametrize("seed", range(6))
     def test_a_warm_cache_has_the_bits_of_a_cold_one(self, seed: int, make_context: MakeContext):
         chance = random.Random(seed)
-        text = filled(make_context(), [], row_counts=ROW_COUNTS, budget=10**8)
+        cache = make_cache(make_context(), [], row_counts=ROW_COUNTS, budget=10**8)
         versions = [[chance.randrange(N_TOKENS) for _ in range(chance.randrange(150))]]
         for _ in range(8):
             file = list(chance.choice(versions))
@@ -228,37 +228,37 @@ class TestPrefill:
             file[at : at + chance.randrange(4)] = chance.choices(range(N_TOKENS), k=3)
             versions.append(file)
             request = chance.choices(range(N_TOKENS), k=chance.randrange(1, 20))
-            prefill(text, file, request)
-            expect_like_fresh(text, [file, request], [], make_context())
-            step(text, 5, Draft.tree([[6, 7], [8, 9]], "guess"), [0, 3])
+            prefill(cache, file, request)
+            expect_like_fresh(cache, [file, request], [], make_context())
+            step(cache, 5, Draft.tree([[6, 7], [8, 9]], "guess"), [0, 3])
 
 
 class TestSwap:
     A, B = tuple(range(100)), tuple(range(200, 90, -1))
 
     def test_a_file_that_comes_back_is_restored(self, make_context: MakeContext):
-        text = filled(make_context(), self.A, [1], budget=10**8)
-        assert prefill(text, self.B, [1])[0] == 0
-        assert prefill(text, self.A, [2]) == [100, 101]
-        expect_like_fresh(text, [self.A, [2]], [], make_context())
+        cache = make_cache(make_context(), self.A, [1], budget=10**8)
+        assert prefill(cache, self.B, [1])[0] == 0
+        assert prefill(cache, self.A, [2]) == [100, 101]
+        expect_like_fresh(cache, [self.A, [2]], [], make_context())
 
     def test_files_that_begin_alike_are_both_kept(self, make_context: MakeContext):
         head = tuple(range(40))
-        one, other = head + self.A, head + self.B
-        text = filled(make_context(), one, [1], budget=10**8)
-        assert prefill(text, other, [1])[0] == 32
-        assert prefill(text, one, [2])[0] == len(one)
-        assert prefill(text, other, [2])[0] == len(other)
+        first, second = head + self.A, head + self.B
+        cache = make_cache(make_context(), first, [1], budget=10**8)
+        assert prefill(cache, second, [1])[0] == 32
+        assert prefill(cache, first, [2])[0] == len(first)
+        assert prefill(cache, second, [2])[0] == len(second)
 
     def test_without_a_budget_nothing_is_kept(self, make_context: MakeContext):
-        text = filled(make_context(), self.A, [1], budget=0)
-        prefill(text, self.B, [1])
-        assert prefill(text, self.A, [2])[0] == 0
+        cache = make_cache(make_context(), self.A, [1], budget=0)
+        prefill(cache, self.B, [1])
+        assert prefill(cache, self.A, [2])[0] == 0
 
     def test_a_larger_context_keeps_the_file(self, make_context: MakeContext):
-        text = filled(make_context(), self.A, [1, 2], row_counts=ROW_COUNTS)
-        step(text, 3)
-        moved = text.move_to(make_context(n_ctx=1024))
+        cache = make_cache(make_context(), self.A, [1, 2], row_counts=ROW_COUNTS)
+        step(cache, 3)
+        moved = cache.move_to(make_context(n_ctx=1024))
         moved.row_counts = ROW_COUNTS
         assert moved.context.n_ctx == 1024
         assert prefill(moved, self.A, [4]) == [100, 101]
@@ -267,7 +267,7 @@ class TestSwap:
 
 class TestFailure:
     def fill(self, context: Context) -> KVCache:
-        return filled(context, [i % N_TOKENS for i in range(context.n_ctx - 5)], [1])
+        return make_cache(context, [i % N_TOKENS for i in range(context.n_ctx - 5)], [1])
 
     @pytest.mark.parametrize(
         "draft",
@@ -278,29 +278,29 @@ class TestFailure:
     )
     def test_a_refused_pass_leaves_the_text_as_it_was(self, draft, make_context: MakeContext):
         context = make_context(n_ctx=256)
-        text, tokens = self.fill(context), [i % N_TOKENS for i in range(context.n_ctx - 5)]
-        assert text.max_rows == 4
+        cache, tokens = self.fill(context), [i % N_TOKENS for i in range(context.n_ctx - 5)]
+        assert cache.max_rows == 4
         with pytest.raises(EngineError, match=f"refused a pass of {1 + len(draft)} rows"):
-            text.forward(3, draft)
-        assert text.tokens == [*tokens, 1]
-        step(text, 3)
+            cache.forward(3, draft)
+        assert cache.tokens == [*tokens, 1]
+        step(cache, 3)
         fresh = self.fill(make_context(n_ctx=256))
         step(fresh, 3)
-        assert np.array_equal(text.forward(4, EMPTY).copy(), fresh.forward(4, EMPTY))
+        assert np.array_equal(cache.forward(4, EMPTY).copy(), fresh.forward(4, EMPTY))
 
-    def test_a_pass_that_nobody_committed_is_forgotten(self, make_context: MakeContext):
+    def test_an_uncommitted_pass_is_dropped(self, make_context: MakeContext):
         """As after logits that name no token."""
-        text = filled(make_context(), [1, 2, 3], [4], row_counts=ROW_COUNTS)
-        text.forward(5, Draft.tree([[6, 7], [8, 9]], "guess"))
-        prefill(text, [1, 2, 3], [4])
-        assert text.context.n_past(1) == 0
+        cache = make_cache(make_context(), [1, 2, 3], [4], row_counts=ROW_COUNTS)
+        cache.forward(5, Draft.tree([[6, 7], [8, 9]], "guess"))
+        prefill(cache, [1, 2, 3], [4])
+        assert cache.context.n_past(1) == 0
         tree = Draft.tree([[60, 61], [62, 60]], "guess")
-        step(text, 5, tree, [0, 3, 4])
-        expect_like_fresh(text, [[1, 2, 3], [4]], [5, 62, 60], make_context())
+        step(cache, 5, tree, [0, 3, 4])
+        expect_like_fresh(cache, [[1, 2, 3], [4]], [5, 62, 60], make_context())
 
     def test_more_branches_than_sequences_are_refused(self, make_context: MakeContext):
-        text = filled(make_context(), [1, 2, 3])
+        cache = make_cache(make_context(), [1, 2, 3])
         with pytest.raises(EngineError, match="a token tree of 9 leaves needs more than 8"):
-            text.forward(4, Draft.tree([[i] for i in range(9)], "guess"))
-        step(text, 4)
-        assert text.tokens == [1, 2, 3, 4]
+            cache.forward(4, Draft.tree([[i] for i in range(9)], "guess"))
+        step(cache, 4)
+        assert cache.tokens == [1, 2, 3, 4]

@@ -1,4 +1,4 @@
-"""Loading, tokenising and single passes: what llama.cpp says, in our words."""
+"""Loading, quantising, tokenising and single passes, and what llama.cpp's errors become."""
 
 import gc
 import os
@@ -57,42 +57,42 @@ class TestDamage:
 
 
 def test_closing_twice_is_harmless_and_frees_the_pieces(tiny_path: Path):
-    file = LlamaModel(tiny_path)
-    file.piece(65)
-    file.close()
-    file.close()
-    alive = weakref.ref(file)
-    del file
+    model = LlamaModel(tiny_path)
+    model.piece(65)
+    model.close()
+    model.close()
+    alive = weakref.ref(model)
+    del model
     gc.collect()
     assert alive() is None
 
 
 class TestTokens:
-    def test_pieces_are_the_text(self, tiny_file: LlamaModel):
+    def test_pieces_are_the_text(self, tiny_model: LlamaModel):
         text = "def f(x): → 😀\r\n\treturn x\n"
-        ids = tiny_file.tokenize(text)
-        assert b"".join(map(tiny_file.piece, ids)).decode() == text
+        ids = tiny_model.tokenize(text)
+        assert b"".join(map(tiny_model.piece, ids)).decode() == text
         assert len(ids) < len(text.encode()), "merges are used"
 
-    def test_special_tokens_in_a_text_are_text(self, tiny_file: LlamaModel):
+    def test_special_tokens_in_a_text_are_text(self, tiny_model: LlamaModel):
         text = f"print('{CHAT_END}')"
-        assert not set(tiny_file.tokenize(text)) & tiny_file.control_ids
-        [end] = tiny_file.tokenize(CHAT_END, control=True)
-        assert end in tiny_file.control_ids
-        assert tiny_file.end_ids == {end}
-        assert tiny_file.piece(end).decode() == CHAT_END
+        assert not set(tiny_model.tokenize(text)) & tiny_model.control_ids
+        [end] = tiny_model.tokenize(CHAT_END, control=True)
+        assert end in tiny_model.control_ids
+        assert tiny_model.end_ids == {end}
+        assert tiny_model.piece(end).decode() == CHAT_END
 
     def test_the_real_model_too(self, small_model_path: Path):
-        file = LlamaModel(small_model_path)
-        plain = file.tokenize("a<|im_end|>b<|im_start|>")
-        assert not set(plain) & (file.control_ids | file.end_ids)
-        assert b"".join(map(file.piece, plain)) == b"a<|im_end|>b<|im_start|>"
-        assert set(file.tokenize("<|im_end|>", control=True)) <= file.end_ids
-        assert file.can_roll_back
-        file.close()
+        model = LlamaModel(small_model_path)
+        plain = model.tokenize("a<|im_end|>b<|im_start|>")
+        assert not set(plain) & (model.control_ids | model.end_ids)
+        assert b"".join(map(model.piece, plain)) == b"a<|im_end|>b<|im_start|>"
+        assert set(model.tokenize("<|im_end|>", control=True)) <= model.end_ids
+        assert model.can_roll_back
+        model.close()
 
-    def test_no_text_is_no_tokens(self, tiny_file: LlamaModel):
-        assert tiny_file.tokenize("") == []
+    def test_no_text_is_no_tokens(self, tiny_model: LlamaModel):
+        assert tiny_model.tokenize("") == []
 
 
 class TestContext:
@@ -105,10 +105,10 @@ class TestContext:
                 context.run([1] * n, list(range(n)), [(0,)] * n, n_outputs=0)
         assert context.n_past() == 0
 
-    def test_a_context_that_memory_cannot_hold(self, tiny_file: LlamaModel, monkeypatch):
+    def test_a_context_that_memory_cannot_hold(self, tiny_model: LlamaModel, monkeypatch):
         monkeypatch.setattr(llama.llama, "llama_init_from_model", lambda *_: None)
         with pytest.raises(EngineError, match=r"cannot make a context of .*set a smaller n_ctx"):
-            Context(tiny_file, n_ctx=2**20, n_batch=8, n_seq=1, n_threads=1, flash_attention=True)
+            Context(tiny_model, n_ctx=2**20, n_batch=8, n_seq=1, n_threads=1, flash_attention=True)
 
     def test_logits_are_of_the_first_rows(self, make_context: Callable[..., Context]):
         context = make_context()
@@ -118,12 +118,12 @@ class TestContext:
         assert first.shape == (1, context.model.n_vocab)
         assert np.allclose(first[0], both[0], atol=1e-3)
 
-    def test_saved_cells_go_on_as_if_they_had_stayed(self, make_context: Callable[..., Context]):
-        one, other = make_context(), make_context(n_ctx=1024)
-        one.run([1, 2, 3], [0, 1, 2], [(0,)] * 3, n_outputs=0)
-        assert other.load(0, one.save(0))
-        assert one.n_past() == other.n_past() == 3
-        answers = [c.run([4, 5], [3, 4], [(0,)] * 2, n_outputs=2).copy() for c in (one, other)]
+    def test_restored_cells_give_the_same_logits(self, make_context: Callable[..., Context]):
+        saved, restored = make_context(), make_context(n_ctx=1024)
+        saved.run([1, 2, 3], [0, 1, 2], [(0,)] * 3, n_outputs=0)
+        assert restored.load(0, saved.save(0))
+        assert saved.n_past() == restored.n_past() == 3
+        answers = [c.run([4, 5], [3, 4], [(0,)] * 2, n_outputs=2).copy() for c in (saved, restored)]
         assert np.array_equal(*answers)
 
     def test_damaged_cells_are_refused(self, make_context: Callable[..., Context]):
@@ -134,9 +134,9 @@ class TestContext:
         assert not context.load(0, cells[: len(cells) // 2])
 
 
-def test_half_a_surrogate_pair_is_named(tiny_file: LlamaModel):
+def test_half_a_surrogate_pair_is_named(tiny_model: LlamaModel):
     with pytest.raises(EngineError, match=r"half of a surrogate pair.*\\ud83d"):
-        tiny_file.tokenize("smile \ud83d")
+        tiny_model.tokenize("smile \ud83d")
 
 
 QUANTIZE_PROMPT = Prompt(
@@ -144,33 +144,33 @@ QUANTIZE_PROMPT = Prompt(
 )
 
 
-def test_the_command_makes_a_draft_model_once_that_fits_the_one_it_was_made_of(
+def test_the_command_makes_a_draft_model_once_and_it_fits_its_original(
     small_model_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_cli
 ):
     monkeypatch.setenv("REDRAFT_MODELS_DIR", str(tmp_path / "models"))
-    ran = run_cli("models", "draft", small_model_path, "--kind", "Q3_K_S")
-    assert ran.code == 0, ran.err
-    draft = Path(ran.out.removesuffix("\n"))
+    result = run_cli("models", "draft", small_model_path, "--kind", "Q3_K_S")
+    assert result.code == 0, result.err
+    draft = Path(result.out.removesuffix("\n"))
     assert list((tmp_path / "models").iterdir()) == [draft]
     assert draft.stat().st_size < small_model_path.stat().st_size
-    made = draft.stat().st_mtime_ns
-    assert run_cli("models", "draft", small_model_path, "--kind", "Q3_K_S").out == ran.out
-    assert draft.stat().st_mtime_ns == made
+    mtime_ns = draft.stat().st_mtime_ns
+    assert run_cli("models", "draft", small_model_path, "--kind", "Q3_K_S").out == result.out
+    assert draft.stat().st_mtime_ns == mtime_ns
     with Engine.open(small_model_path, n_ctx=512, draft=draft) as engine:
         completion = engine.complete(QUANTIZE_PROMPT, DecodeOptions(strategy="draft"), max_tokens=8)
     assert completion.text.startswith(" eight nine ten")
 
 
 @pytest.mark.parametrize(
-    ("kind", "said"),
+    ("kind", "message"),
     [
         pytest.param("Q9", "no kind 'Q9': it is one of Q2_K", id="an unknown kind"),
         pytest.param("Q2_K", "could not make a Q2_K copy", id="a file that is no model"),
     ],
 )
-def test_what_cannot_be_made_leaves_nothing_behind(tmp_path: Path, kind: str, said: str):
+def test_a_failed_copy_leaves_nothing_behind(tmp_path: Path, kind: str, message: str):
     source = tmp_path / "no-model.gguf"
     source.write_bytes(b"GGUF, or so it says")
-    with pytest.raises(ModelError, match=said):
+    with pytest.raises(ModelError, match=message):
         requantize(source, tmp_path / "draft.gguf", kind)
     assert list(tmp_path.iterdir()) == [source]

@@ -1,7 +1,4 @@
-"""Which of the files that were put aside comes back, and which has to go.
-
-Cells on disk: found by those who would make the very same ones, bounded, and never in the way.
-"""
+"""Saved cells in memory and on disk: reused only by those who would make the same, and bounded."""
 
 import contextlib
 import itertools
@@ -12,19 +9,19 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.redraft.engine.prompts import decode, prompt
+from tests.redraft.engine.helpers import decode, make_prompt
 
 from redraft.engine import Engine
 from redraft.engine.state_cache import MIN_TOKENS, DiskCache, SavedState, StateCache, count_reusable
 
 
-def state(*tokens: int, n_bytes: int = 10, chunk: int = 2) -> SavedState:
+def make_state(*tokens: int, n_bytes: int = 10, chunk: int = 2) -> SavedState:
     ends = (*range(chunk, len(tokens), chunk), len(tokens))
     return SavedState(tokens=tokens, ends=ends, cells=bytes(n_bytes))
 
 
 @pytest.mark.parametrize(
-    ("wanted", "ends", "have", "have_ends", "expected"),
+    ("wanted", "ends", "cached", "cached_ends", "expected"),
     [
         pytest.param([], [], [], [], 0, id="nothing at all"),
         pytest.param([1, 2], [2], [], [], 0, id="nothing there"),
@@ -41,18 +38,18 @@ def state(*tokens: int, n_bytes: int = 10, chunk: int = 2) -> SavedState:
         pytest.param([1, 2], [2], [1, 2, 3, 4], [2, 4], 2, id="a shorter text"),
     ],
 )
-def test_reusable(wanted, ends, have, have_ends, expected: int):
-    assert count_reusable(wanted, ends, have, have_ends) == expected
+def test_count_reusable(wanted, ends, cached, cached_ends, expected: int):
+    assert count_reusable(wanted, ends, cached, cached_ends) == expected
 
 
-def test_the_best_state_is_taken_out():
-    store = StateCache(100)
-    store.put(state(1, 2, 3, 4))
-    store.put(state(1, 2, 9, 9))
-    best = store.pop_best([1, 2, 3, 4, 5], [2, 4, 5], above=0)
+def test_the_best_state_is_removed():
+    cache = StateCache(100)
+    cache.put(make_state(1, 2, 3, 4))
+    cache.put(make_state(1, 2, 9, 9))
+    best = cache.pop_best([1, 2, 3, 4, 5], [2, 4, 5], above=0)
     assert best
     assert best.tokens == (1, 2, 3, 4)
-    assert store.size == 10
+    assert cache.size == 10
 
 
 @pytest.mark.parametrize(
@@ -62,28 +59,28 @@ def test_the_best_state_is_taken_out():
         pytest.param([1, 2, 3, 4], 4, id="what is at hand is as good"),
     ],
 )
-def test_a_state_that_brings_nothing_stays(wanted: list[int], above: int):
-    store = StateCache(100)
-    store.put(state(1, 2, 3, 4))
-    assert store.pop_best(wanted, [2, 4], above=above) is None
-    assert store.size == 10
+def test_a_state_that_is_no_better_stays(wanted: list[int], above: int):
+    cache = StateCache(100)
+    cache.put(make_state(1, 2, 3, 4))
+    assert cache.pop_best(wanted, [2, 4], above=above) is None
+    assert cache.size == 10
 
 
 def test_the_least_recently_put_goes_first():
-    store = StateCache(30)
+    cache = StateCache(30)
     for first in (1, 2, 3, 1, 4):
-        store.put(state(first, first))
-    assert store.size == 30
-    kept = [n for n in (1, 2, 3, 4) if store.pop_best([n, n], [2], above=0)]
+        cache.put(make_state(first, first))
+    assert cache.size == 30
+    kept = [n for n in (1, 2, 3, 4) if cache.pop_best([n, n], [2], above=0)]
     assert kept == [1, 3, 4]
 
 
 def test_a_state_beyond_the_budget_does_not_push_out_others():
-    store = StateCache(30)
-    store.put(state(1, 1))
-    store.put(state(2, 2, n_bytes=31))
-    assert store.size == 10
-    assert store.pop_best([1, 1], [2], above=0)
+    cache = StateCache(30)
+    cache.put(make_state(1, 1))
+    cache.put(make_state(2, 2, n_bytes=31))
+    assert cache.size == 10
+    assert cache.pop_best([1, 1], [2], above=0)
 
 
 TOKENS, ENDS, ROW_COUNTS = tuple(range(100)), (64, 100), (8, 32)
@@ -107,20 +104,24 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "cache" / "states"
 
 
-def store(folder: Path, model: Path, *, n_threads: int = 2, n_states: int = 9) -> DiskCache:
+def open_disk_cache(
+    folder: Path, model: Path, *, n_threads: int = 2, n_states: int = 9
+) -> DiskCache:
     return DiskCache(
         folder, model, n_threads=n_threads, budget=n_states * SIZE + SIZE // 2, min_tokens=100
     )
 
 
-class TestDiskStore:
-    def test_what_is_put_is_there_for_the_next_process(self, folder: Path, model: Path):
-        assert store(folder, model).get(TOKENS, ENDS, ROW_COUNTS) is None
-        store(folder, model).put(TOKENS, ENDS, ROW_COUNTS, CELLS)
-        assert store(folder, model).get(list(TOKENS), list(ENDS), list(ROW_COUNTS)) == CELLS
+class TestDiskCache:
+    def test_the_next_process_finds_what_was_put(self, folder: Path, model: Path):
+        assert open_disk_cache(folder, model).get(TOKENS, ENDS, ROW_COUNTS) is None
+        open_disk_cache(folder, model).put(TOKENS, ENDS, ROW_COUNTS, CELLS)
+        assert (
+            open_disk_cache(folder, model).get(list(TOKENS), list(ENDS), list(ROW_COUNTS)) == CELLS
+        )
 
     @pytest.mark.parametrize(
-        "asked",
+        "arguments",
         [
             pytest.param(((*TOKENS[:-1], 7), ENDS, ROW_COUNTS), id="other tokens"),
             pytest.param((TOKENS[:-1], ENDS, ROW_COUNTS), id="fewer tokens"),
@@ -128,9 +129,9 @@ class TestDiskStore:
             pytest.param((TOKENS, ENDS, ()), id="passes padded otherwise"),
         ],
     )
-    def test_whoever_would_make_other_bits_does_not_find_it(self, asked, folder, model):
-        store(folder, model).put(TOKENS, ENDS, ROW_COUNTS, CELLS)
-        assert store(folder, model).get(*asked) is None
+    def test_whoever_would_make_other_bits_does_not_find_it(self, arguments, folder, model):
+        open_disk_cache(folder, model).put(TOKENS, ENDS, ROW_COUNTS, CELLS)
+        assert open_disk_cache(folder, model).get(*arguments) is None
 
     @pytest.mark.parametrize(
         "change",
@@ -141,18 +142,18 @@ class TestDiskStore:
         ],
     )
     def test_nor_does_another_model(self, change, folder: Path, model: Path):
-        store(folder, model).put(TOKENS, ENDS, ROW_COUNTS, CELLS)
+        open_disk_cache(folder, model).put(TOKENS, ENDS, ROW_COUNTS, CELLS)
         change(model)
         [model] = model.parent.glob("*.gguf")
-        assert store(folder, model).get(TOKENS, ENDS, ROW_COUNTS) is None
+        assert open_disk_cache(folder, model).get(TOKENS, ENDS, ROW_COUNTS) is None
 
     def test_nor_does_another_number_of_threads(self, folder: Path, model: Path):
-        store(folder, model).put(TOKENS, ENDS, ROW_COUNTS, CELLS)
-        assert store(folder, model, n_threads=3).get(TOKENS, ENDS, ROW_COUNTS) is None
+        open_disk_cache(folder, model).put(TOKENS, ENDS, ROW_COUNTS, CELLS)
+        assert open_disk_cache(folder, model, n_threads=3).get(TOKENS, ENDS, ROW_COUNTS) is None
 
     def test_a_small_text_and_one_beyond_the_budget_are_not_kept(self, folder, model):
-        store(folder, model).put(TOKENS[:99], ENDS, ROW_COUNTS, CELLS)
-        store(folder, model, n_states=0).put(TOKENS, ENDS, ROW_COUNTS, CELLS)
+        open_disk_cache(folder, model).put(TOKENS[:99], ENDS, ROW_COUNTS, CELLS)
+        open_disk_cache(folder, model, n_states=0).put(TOKENS, ENDS, ROW_COUNTS, CELLS)
         assert not folder.exists()
 
     @pytest.mark.parametrize(
@@ -166,27 +167,27 @@ class TestDiskStore:
         ],
     )
     def test_a_damaged_file_is_ignored_and_removed(self, damage, folder: Path, model: Path):
-        store(folder, model).put(TOKENS, ENDS, ROW_COUNTS, CELLS)
+        open_disk_cache(folder, model).put(TOKENS, ENDS, ROW_COUNTS, CELLS)
         [path] = folder.iterdir()
         path.write_bytes(damage(path.read_bytes()))
-        assert store(folder, model).get(TOKENS, ENDS, ROW_COUNTS) is None
+        assert open_disk_cache(folder, model).get(TOKENS, ENDS, ROW_COUNTS) is None
         assert not path.exists()
 
     def test_nobody_else_may_read_it(self, folder: Path, model: Path):
-        store(folder, model).put(TOKENS, ENDS, ROW_COUNTS, CELLS)
+        open_disk_cache(folder, model).put(TOKENS, ENDS, ROW_COUNTS, CELLS)
         modes = [stat.S_IMODE(path.stat().st_mode) for path in (folder, *folder.iterdir())]
         assert modes == [0o700, 0o600]
 
 
 class TestBudget:
-    """Files are aged before each call: what was used in it is younger than all others."""
+    """Files are aged after each call, so what is used next is younger than all others."""
 
     def age(self, folder: Path) -> None:
         for path in folder.iterdir():
             before = path.stat().st_mtime_ns - 10**9
             os.utime(path, ns=(before, before))
 
-    def kept(self, disk: DiskCache) -> list[int]:
+    def list_kept(self, disk: DiskCache) -> list[int]:
         return [n for n in range(9) if disk.get((n, *TOKENS), ENDS, ()) is not None]
 
     def put(self, disk: DiskCache, folder: Path, *numbers: int) -> None:
@@ -194,33 +195,33 @@ class TestBudget:
             disk.put((n, *TOKENS), ENDS, (), CELLS)
             self.age(folder)
 
-    def test_what_was_put_longest_ago_goes_first(self, folder: Path, model: Path):
-        disk = store(folder, model, n_states=3)
+    def test_the_least_recently_put_goes_first(self, folder: Path, model: Path):
+        disk = open_disk_cache(folder, model, n_states=3)
         self.put(disk, folder, 0, 1, 2, 3, 4)
-        assert self.kept(disk) == [2, 3, 4]
+        assert self.list_kept(disk) == [2, 3, 4]
 
     def test_using_it_keeps_it(self, folder: Path, model: Path):
-        disk = store(folder, model, n_states=3)
+        disk = open_disk_cache(folder, model, n_states=3)
         self.put(disk, folder, 0, 1, 2, 0)
         disk.get((1, *TOKENS), ENDS, ())
         self.age(folder)
         self.put(disk, folder, 3)
-        assert self.kept(disk) == [0, 1, 3]
+        assert self.list_kept(disk) == [0, 1, 3]
 
-    def test_all_models_and_what_a_killed_process_left_count(self, folder: Path, model: Path):
-        disk = store(folder, model, n_states=3)
-        self.put(store(folder, model, n_threads=5), folder, 0)
+    def test_all_models_and_leftovers_of_a_killed_process_count(self, folder: Path, model: Path):
+        disk = open_disk_cache(folder, model, n_states=3)
+        self.put(open_disk_cache(folder, model, n_threads=5), folder, 0)
         (folder / "tmp1234.cells").write_bytes(CELLS)
         (folder / "notes.txt").write_text("not ours")
         self.age(folder)
         self.put(disk, folder, 1, 2, 3)
-        assert self.kept(disk) == [1, 2, 3]
+        assert self.list_kept(disk) == [1, 2, 3]
         assert len(list(folder.iterdir())) == 4
 
 
 @contextlib.contextmanager
-def largest_file(n_bytes: int) -> Iterator[None]:
-    """Writing more into one file fails, as it does on a full disk."""
+def limit_file_size(n_bytes: int) -> Iterator[None]:
+    """Make writing more into one file fail, as it does on a full disk."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, before[1]))
     yield
@@ -230,13 +231,13 @@ def largest_file(n_bytes: int) -> Iterator[None]:
 class TestTrouble:
     def test_a_folder_that_cannot_be_made_costs_only_time(self, folder: Path, model: Path):
         folder.parent.write_text("a file where a folder should be")
-        disk = store(folder, model)
+        disk = open_disk_cache(folder, model)
         disk.put(TOKENS, ENDS, ROW_COUNTS, CELLS)
         assert disk.get(TOKENS, ENDS, ROW_COUNTS) is None
 
     def test_a_full_disk_leaves_no_half_file(self, folder: Path, model: Path):
-        disk = store(folder, model)
-        with largest_file(len(CELLS) // 2):
+        disk = open_disk_cache(folder, model)
+        with limit_file_size(len(CELLS) // 2):
             disk.put(TOKENS, ENDS, ROW_COUNTS, CELLS)
         assert list(folder.iterdir()) == []
         disk.put(TOKENS, ENDS, ROW_COUNTS, CELLS)
@@ -244,72 +245,72 @@ class TestTrouble:
 
 
 @pytest.fixture
-def opened(open_engine, tiny_path: Path, folder: Path) -> Callable[[], Engine]:
+def reopen(open_engine, tiny_path: Path, folder: Path) -> Callable[[], Engine]:
     return lambda: open_engine(tiny_path, state_folder=folder)
 
 
 class TestEngine:
-    ASKED = prompt(LARGE, "Now: ", source=LARGE)
+    PROMPT = make_prompt(LARGE, "Now: ", source=LARGE)
 
-    def expect_right(self, engine: Engine, cold: Engine, *, n_reused: int, **options) -> None:
-        done, expected = (decode(one, self.ASKED, **options) for one in (engine, cold))
-        assert done.text == expected.text
-        assert (done.stats.reused_tokens, expected.stats.reused_tokens) == (n_reused, 0)
+    def expect_same_text(self, engine: Engine, cold: Engine, *, n_reused: int, **options) -> None:
+        completion, expected = (decode(e, self.PROMPT, **options) for e in (engine, cold))
+        assert completion.text == expected.text
+        assert (completion.stats.reused_tokens, expected.stats.reused_tokens) == (n_reused, 0)
 
     @pytest.mark.parametrize("exactness", ["fast", "invariant"])
-    def test_the_next_engine_reuses_the_file_and_writes_the_same(self, exactness, opened, tiny):
-        engine = opened()
-        decode(engine, prompt(LARGE, "First: "), exactness=exactness)
+    def test_the_next_engine_reuses_the_file_and_writes_the_same(self, exactness, reopen, tiny):
+        engine = reopen()
+        decode(engine, make_prompt(LARGE, "First: "), exactness=exactness)
         engine.close()
         n_file = tiny.count_tokens(LARGE)
-        self.expect_right(opened(), tiny, n_reused=n_file, exactness=exactness)
+        self.expect_same_text(reopen(), tiny, n_reused=n_file, exactness=exactness)
 
-    def test_so_it_does_when_the_file_was_only_warmed(self, opened, tiny: Engine):
-        engine = opened()
-        engine.prefill(self.ASKED.file, exactness="invariant")
+    def test_so_it_does_if_the_file_was_only_prefilled(self, reopen, tiny: Engine):
+        engine = reopen()
+        engine.prefill(self.PROMPT.file, exactness="invariant")
         engine.close()
         n_file = tiny.count_tokens(LARGE)
-        self.expect_right(opened(), tiny, n_reused=n_file, exactness="invariant")
+        self.expect_same_text(reopen(), tiny, n_reused=n_file, exactness="invariant")
 
-    def test_a_file_put_aside_is_on_disk_too(self, opened, tiny: Engine):
-        engine = opened()
-        decode(engine, prompt(LARGE, "First: "))
+    def test_a_stashed_file_is_on_disk_too(self, reopen, tiny: Engine):
+        engine = reopen()
+        decode(engine, make_prompt(LARGE, "First: "))
         engine._pool.cache._state_cache = StateCache(0)
-        decode(engine, prompt(OTHER))
-        self.expect_right(engine, tiny, n_reused=tiny.count_tokens(LARGE))
+        decode(engine, make_prompt(OTHER))
+        self.expect_same_text(engine, tiny, n_reused=tiny.count_tokens(LARGE))
 
-    def test_passes_padded_otherwise_are_not_reused(self, opened, tiny: Engine):
-        engine = opened()
-        decode(engine, prompt(LARGE, "First: "), exactness="fast")
+    def test_passes_padded_otherwise_are_not_reused(self, reopen, tiny: Engine):
+        engine = reopen()
+        decode(engine, make_prompt(LARGE, "First: "), exactness="fast")
         engine.close()
-        self.expect_right(opened(), tiny, n_reused=0, exactness="invariant")
+        self.expect_same_text(reopen(), tiny, n_reused=0, exactness="invariant")
 
-    def test_a_file_read_in_part_is_not_kept(self, opened, folder: Path):
-        engine, passes = opened(), itertools.count()
-        engine.prefill(self.ASKED.file, cancelled=lambda: next(passes) == 17)
+    def test_a_partly_prefilled_file_is_not_kept(self, reopen, folder: Path):
+        engine, passes = reopen(), itertools.count()
+        engine.prefill(self.PROMPT.file, cancelled=lambda: next(passes) == 17)
         assert MIN_TOKENS < len(engine._pool.cache.tokens) < engine.count_tokens(LARGE)
         engine.close()
         assert not folder.exists()
 
-    def test_a_damaged_file_is_made_anew(self, opened, tiny: Engine, folder: Path, open_engine):
-        first, second, third = (opened() for _ in range(3))
-        decode(first, self.ASKED)
+    def test_a_damaged_file_is_replaced(self, reopen, tiny: Engine, folder: Path, open_engine):
+        first, second, third = (reopen() for _ in range(3))
+        decode(first, self.PROMPT)
         first.close()
         [path] = folder.iterdir()
         whole = path.read_bytes()
         path.write_bytes(whole[:-1])
-        self.expect_right(second, tiny, n_reused=0)
+        self.expect_same_text(second, tiny, n_reused=0)
         assert not path.exists()
         second.close()
         assert path.read_bytes() == whole
-        assert decode(third, self.ASKED).stats.reused_tokens == tiny.count_tokens(LARGE)
+        assert decode(third, self.PROMPT).stats.reused_tokens == tiny.count_tokens(LARGE)
 
-    def test_cells_that_llama_refuses_cost_only_time(self, opened, tiny: Engine, monkeypatch):
+    def test_cells_that_llama_refuses_cost_only_time(self, reopen, tiny: Engine, monkeypatch):
         monkeypatch.setattr(DiskCache, "get", lambda *_: b"no cells")
-        self.expect_right(opened(), tiny, n_reused=0)
+        self.expect_same_text(reopen(), tiny, n_reused=0)
 
-    def test_a_folder_that_cannot_be_made_costs_only_time(self, opened, tiny, folder: Path):
+    def test_a_folder_that_cannot_be_made_costs_only_time(self, reopen, tiny, folder: Path):
         folder.parent.write_text("a file where a folder should be")
-        engine = opened()
-        self.expect_right(engine, tiny, n_reused=0)
+        engine = reopen()
+        self.expect_same_text(engine, tiny, n_reused=0)
         engine.close()
