@@ -13,7 +13,7 @@ FRUIT = "apples, pears, plums, grapes, cherries, lemons, oranges, figs, dates, m
 COPY_TASK = f"I bought {FRUIT}.\nYou bought {FRUIT}.\nWe bought {FRUIT}.\nThey bought apples,"
 
 
-def proposed(drafter: SuffixLookupDecoding, text: list[int]) -> list[int]:
+def propose(drafter: SuffixLookupDecoding, text: list[int]) -> list[int]:
     ids = drafter(np.array(text, np.intc))
     assert ids.dtype == np.intc
     return ids.tolist()
@@ -32,8 +32,8 @@ def proposed(drafter: SuffixLookupDecoding, text: list[int]) -> list[int]:
         ),
     ],
 )
-def test_it_proposes(text: list[int], n: int, expected: list[int]):
-    assert proposed(SuffixLookupDecoding(n), text) == expected
+def test_it_proposes_what_followed_the_longest_match(text: list[int], n: int, expected: list[int]):
+    assert propose(SuffixLookupDecoding(n), text) == expected
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -47,12 +47,12 @@ def test_a_text_that_grows_or_changes_gives_what_a_new_index_gives(seed: int):
             case 1:
                 text = text[: chance.randrange(len(text) + 1)]
         text += chance.choices(range(5), k=chance.randrange(5))
-        assert proposed(drafter, text) == proposed(SuffixLookupDecoding(6), text)
-        assert proposed(drafter, text) in allowed(text, 6)
+        assert propose(drafter, text) == propose(SuffixLookupDecoding(6), text)
+        assert propose(drafter, text) in list_allowed(text, 6)
 
 
-def allowed(text: list[int], n: int) -> list[list[int]]:
-    """Continuations of the places where the longest match of the end stands; a slow scan."""
+def list_allowed(text: list[int], n: int) -> list[list[int]]:
+    """Return what follows each of the longest matches of the end, by a slow scan."""
     best: dict[int, list[list[int]]] = {1: [[]]}
     for place in range(1, len(text)):
         length = 0
@@ -62,23 +62,23 @@ def allowed(text: list[int], n: int) -> list[list[int]]:
     return best[max(best)]
 
 
-def test_a_draft_of_nothing_is_refused():
+def test_a_draft_length_of_zero_is_refused():
     with pytest.raises(ValueError, match="at least 1, not 0"):
         SuffixLookupDecoding(0)
 
 
 def test_a_real_model_copies_the_same_text_in_fewer_passes(small_model_path: Path):
-    """As far as the text is copied: behind it near ties decide, and those kernels round apart."""
+    """Only of copied text: behind it near-ties decide, and kernels round differently."""
     calls = 0
 
-    class Counted(SuffixLookupDecoding):
+    class CountingLookup(SuffixLookupDecoding):
         def __call__(self, input_ids, /, **kwargs):
             nonlocal calls
             calls += 1
             return super().__call__(input_ids, **kwargs)
 
     answers = []
-    for draft_model in (None, Counted(7)):
+    for draft_model in (None, CountingLookup(7)):
         llama = Llama(str(small_model_path), n_ctx=256, verbose=False, draft_model=draft_model)
         answers.append(llama.create_completion(COPY_TASK, temperature=0, stop=".", max_tokens=60))
         llama.close()

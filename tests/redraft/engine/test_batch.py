@@ -146,17 +146,11 @@ class TestEndings:
             make_prompt(CODE, "d"),
         ]
         completions = decode_many(tiny, prompts, 2, timeout_s=4, max_tokens=1)
-        assert [completion.finish for completion in completions] == [
-            "timeout",
-            "length",
-            "timeout",
-            "length",
-        ]
+        finishes = [completion.finish for completion in completions]
+        assert finishes == ["timeout", "length", "timeout", "length"]
         monkeypatch.undo()
-        assert (
-            completions[3].text
-            == decode(tiny, prompts[3], exactness="invariant", max_tokens=1).text
-        )
+        single = decode(tiny, prompts[3], exactness="invariant", max_tokens=1)
+        assert completions[3].text == single.text
 
     def test_cancelling_ends_all_requests_between_two_passes(
         self, tiny: Engine, monkeypatch: pytest.MonkeyPatch

@@ -1,4 +1,4 @@
-"""Whole requests: the same text however it comes about, and a true state however it ends."""
+"""Whole requests: the same text whatever was drafted, and a valid cache however they end."""
 
 import itertools
 import threading
@@ -42,7 +42,7 @@ class TestOneText:
 
     @pytest.mark.parametrize("options", [{}, {"temperature": 0.8, "seed": 7, "top_k": 40}], ids=str)
     def test_of_the_small_model(self, options: dict, small_engine: Engine):
-        texts = {
+        completions = {
             strategy: decode(
                 small_engine,
                 copy_task(),
@@ -53,23 +53,23 @@ class TestOneText:
             )
             for strategy in STRATEGIES
         }
-        assert len({one.text for one in texts.values()}) == 1
+        assert len({completion.text for completion in completions.values()}) == 1
         if not options:
-            assert texts["copy"].stats.passes < texts["plain"].stats.passes / 3
+            assert completions["copy"].stats.passes < completions["plain"].stats.passes / 3
 
     @pytest.mark.parametrize("strategy", STRATEGIES)
     @pytest.mark.parametrize("temperature", [0, 1])
     @pytest.mark.parametrize("text", ["", "abcabcabc", CODE, LONG, "→ 😀 é" * 9], ids=range(5))
     def test_of_a_tiny_model(self, strategy, temperature, text, tiny: Engine):
-        asked = make_prompt("x" + text, source=text)
+        prompt = make_prompt("x" + text, source=text)
         options = {
             "exactness": "invariant",
             "temperature": temperature,
             "seed": 3,
             "max_tokens": 90,
         }
-        plain = decode(tiny, asked, strategy="plain", **options)
-        drafted = decode(tiny, asked, strategy=strategy, **options)
+        plain = decode(tiny, prompt, strategy="plain", **options)
+        drafted = decode(tiny, prompt, strategy=strategy, **options)
         assert drafted.text == plain.text
         assert drafted.finish == plain.finish
         assert drafted.stats.output_tokens == plain.stats.output_tokens
@@ -81,32 +81,30 @@ class TestOneText:
         assert len(texts) == 4
 
     @pytest.mark.parametrize("exactness", ["fast", "invariant"])
-    def test_asked_twice_is_answered_alike(self, exactness, tiny: Engine):
-        one, other = (
-            decode(tiny, make_prompt(CODE, source=CODE), exactness=exactness) for _ in "ab"
-        )
-        assert one.text == other.text
+    def test_the_same_request_twice_gives_the_same_text(self, exactness, tiny: Engine):
+        prompt = make_prompt(CODE, source=CODE)
+        first, second = (decode(tiny, prompt, exactness=exactness) for _ in range(2))
+        assert first.text == second.text
 
     def test_passes_add_up(self, tiny: Engine):
-        done = decode(tiny, make_prompt(CODE, source=CODE), exactness="invariant")
-        assert b"".join(p for one in done.passes for p in one.pieces).decode(errors="replace") == (
-            done.text
-        )
-        assert len(done.passes) == done.stats.passes
-        assert sum(len(one.tokens) for one in done.passes) == done.stats.output_tokens
+        completion = decode(tiny, make_prompt(CODE, source=CODE), exactness="invariant")
+        pieces = [piece for step in completion.passes for piece in step.pieces]
+        assert b"".join(pieces).decode(errors="replace") == completion.text
+        assert len(completion.passes) == completion.stats.passes
+        assert sum(len(step.tokens) for step in completion.passes) == completion.stats.output_tokens
 
 
 class TestReuse:
     @pytest.mark.parametrize("exactness", ["fast", "invariant"])
-    def test_warmed_up_or_not_the_text_is_the_same(self, exactness, open_engine, tiny_path: Path):
+    def test_prefilled_or_not_the_text_is_the_same(self, exactness, open_engine, tiny_path: Path):
         cold, warm = open_engine(tiny_path), open_engine(tiny_path)
-        asked = make_prompt(LONG, source=LONG)
-        warm.prefill(asked.file, exactness=exactness)
-        expected = decode(cold, asked, exactness=exactness)
-        done = decode(warm, asked, exactness=exactness)
-        assert done.text == expected.text
+        prompt = make_prompt(LONG, source=LONG)
+        warm.prefill(prompt.file, exactness=exactness)
+        expected = decode(cold, prompt, exactness=exactness)
+        completion = decode(warm, prompt, exactness=exactness)
+        assert completion.text == expected.text
         assert expected.stats.reused_tokens == 0
-        assert done.stats.reused_tokens == warm.count_tokens(LONG)
+        assert completion.stats.reused_tokens == warm.count_tokens(LONG)
 
     def test_the_small_model_too(self, small_engine: Engine):
         cold = decode(small_engine, copy_task(n=" 1"), exactness="invariant", max_tokens=30)
@@ -121,24 +119,24 @@ class TestReuse:
         assert decode(tiny, first).stats.reused_tokens == 0
         assert decode(tiny, second).stats.reused_tokens == tiny.count_tokens(LONG)
 
-    def test_an_edit_keeps_what_stands_well_before_it(self, open_engine, tiny_path: Path):
+    def test_an_edit_keeps_the_passes_before_it(self, open_engine, tiny_path: Path):
         tiny, cold = open_engine(tiny_path), open_engine(tiny_path)
         edited = LONG.replace("x + 20", "x * 20")
         n_before = tiny.count_tokens(LONG[: LONG.index("x + 20")])
         decode(tiny, make_prompt(LONG))
-        done = decode(tiny, make_prompt(edited))
-        assert n_before - 128 < done.stats.reused_tokens <= n_before
-        assert done.text == decode(cold, make_prompt(edited)).text
+        completion = decode(tiny, make_prompt(edited))
+        assert n_before - 128 < completion.stats.reused_tokens <= n_before
+        assert completion.text == decode(cold, make_prompt(edited)).text
 
-    def test_a_file_that_comes_back_is_still_there(self, open_engine, tiny_path: Path):
+    def test_a_file_that_comes_back_is_reused(self, open_engine, tiny_path: Path):
         tiny, cold = open_engine(tiny_path), open_engine(tiny_path)
         decode(tiny, make_prompt(LONG))
         assert decode(tiny, make_prompt(OTHER)).stats.reused_tokens == 0
-        done = decode(tiny, make_prompt(LONG, "Now: "))
-        assert done.stats.reused_tokens == tiny.count_tokens(LONG)
-        assert done.text == decode(cold, make_prompt(LONG, "Now: ")).text
+        completion = decode(tiny, make_prompt(LONG, "Now: "))
+        assert completion.stats.reused_tokens == tiny.count_tokens(LONG)
+        assert completion.text == decode(cold, make_prompt(LONG, "Now: ")).text
 
-    def test_files_of_the_past_stay_within_the_budget(self, tiny: Engine):
+    def test_earlier_files_stay_within_the_budget(self, tiny: Engine):
         decode(tiny, make_prompt(LONG))
         n_bytes = len(tiny._pool.cache.context.save(0))
         store = tiny._pool.cache._state_cache = StateCache(2 * n_bytes)
@@ -152,12 +150,12 @@ class TestReuse:
         tiny, cold = open_engine(tiny_path), open_engine(tiny_path)
         decode(tiny, make_prompt(LONG))
         small = tiny._pool.cache.context.n_ctx
-        done = decode(tiny, make_prompt(LONG), max_tokens=small)
+        completion = decode(tiny, make_prompt(LONG), max_tokens=small)
         assert tiny._pool.cache.context.n_ctx > small
-        assert done.stats.reused_tokens == tiny.count_tokens(LONG)
-        assert done.text == decode(cold, make_prompt(LONG), max_tokens=small).text
+        assert completion.stats.reused_tokens == tiny.count_tokens(LONG)
+        assert completion.text == decode(cold, make_prompt(LONG), max_tokens=small).text
 
-    def test_a_file_that_leaves_no_room_is_not_warmed(self, open_engine, tiny_path: Path):
+    def test_a_file_that_leaves_no_room_is_not_prefilled(self, open_engine, tiny_path: Path):
         tiny = open_engine(tiny_path, n_ctx=2100)
         tiny.prefill(make_prompt(LONG).file)
         assert decode(tiny, make_prompt(LONG)).stats.reused_tokens == 0
@@ -167,7 +165,7 @@ class TestEndings:
     PROMPT = make_prompt(LONG, source=LONG)
 
     def complete(self, engine: Engine, n_calls: int, **options):
-        """Cancel from the `n_calls`-th question on; how often was asked after that?"""
+        """Cancel from the `n_calls`-th call on; return how many calls came later, and all."""
         calls = itertools.count(1)
         late: list[int] = []
 
@@ -177,8 +175,8 @@ class TestEndings:
                 late.append(n)
             return n >= n_calls
 
-        done = decode(engine, self.PROMPT, cancelled=cancelled, **options)
-        return done, len(late), next(calls) - 1
+        completion = decode(engine, self.PROMPT, cancelled=cancelled, **options)
+        return completion, len(late), next(calls) - 1
 
     @pytest.mark.parametrize("exactness", ["fast", "invariant"])
     def test_cancelling_after_any_pass_ends_there_and_the_next_request_is_right(
@@ -195,12 +193,12 @@ class TestEndings:
             self.expect_cancelled(open_engine(tiny_path), n, expected.text, options)
 
     def expect_cancelled(self, engine: Engine, n_calls: int, expected: str, options: dict) -> None:
-        done, n_late, _ = self.complete(engine, n_calls, **options)
-        assert (done.finish, n_late) == ("cancelled", 0)
-        assert expected.startswith(done.text.rstrip("\ufffd"))
+        completion, n_late, _ = self.complete(engine, n_calls, **options)
+        assert (completion.finish, n_late) == ("cancelled", 0)
+        assert expected.startswith(completion.text.rstrip("\ufffd"))
         assert decode(engine, self.PROMPT, **options).text == expected
 
-    def test_warming_up_is_cancelled_between_passes(self, tiny: Engine):
+    def test_prefill_is_cancelled_between_passes(self, tiny: Engine):
         tiny.prefill(self.PROMPT.file, cancelled=lambda: True)
         assert tiny._pool.cache.tokens == []
         answers = iter([False, False, True])
@@ -208,15 +206,15 @@ class TestEndings:
         assert decode(tiny, self.PROMPT).stats.reused_tokens == 256
 
     @pytest.mark.parametrize("n_passes", [0, 2, 9])
-    def test_the_deadline_is_looked_at_after_every_pass(
+    def test_the_deadline_is_checked_after_every_pass(
         self, n_passes: int, monkeypatch: pytest.MonkeyPatch, tiny: Engine
     ):
         decode(tiny, make_prompt("x"))
         clock = itertools.count()
         fake = SimpleNamespace(monotonic=lambda: next(clock), perf_counter=time.perf_counter)
         monkeypatch.setattr(request_module, "time", fake)
-        done = decode(tiny, self.PROMPT, strategy="plain", timeout_s=n_passes + 1)
-        assert done.finish == "timeout"
+        completion = decode(tiny, self.PROMPT, strategy="plain", timeout_s=n_passes + 1)
+        assert completion.finish == "timeout"
         assert next(clock) == n_passes + 2
 
     @pytest.mark.parametrize("strategy", ["plain", "copy", "lookahead"])
@@ -233,37 +231,38 @@ class TestEndings:
         plain = decode(small_engine, greeting(), strategy="plain", exactness="invariant")
         assert plain.finish == "stop"
         source = plain.text + " And a good day to you, and to yours, and to all."
-        done = decode(small_engine, greeting(source), exactness="invariant")
-        assert (done.text, done.finish) == (plain.text, "stop")
-        assert done.stats.passes < plain.stats.passes
+        completion = decode(small_engine, greeting(source), exactness="invariant")
+        assert (completion.text, completion.finish) == (plain.text, "stop")
+        assert completion.stats.passes < plain.stats.passes
 
     def test_a_stop_string_inside_a_draft_ends_the_text(self, small_engine: Engine):
         whole = decode(small_engine, copy_task(), exactness="invariant")
         stop = whole.text[25:40]
-        asked = make_prompt(
+        prompt = make_prompt(
             f"Code:\n{CODE}\n", copy_task().request[0].text, source=CODE, stop=["never", stop]
         )
         for strategy in ("plain", "copy"):
-            done = decode(small_engine, asked, strategy=strategy, exactness="invariant")
-            assert (done.text, done.finish) == (whole.text[: whole.text.index(stop)], "stop")
+            completion = decode(small_engine, prompt, strategy=strategy, exactness="invariant")
+            expected = whole.text[: whole.text.index(stop)]
+            assert (completion.text, completion.finish) == (expected, "stop")
 
     def test_progress_grows_to_the_whole_text(self, tiny: Engine):
         seen: list[Progress] = []
-        done = tiny.complete(
+        completion = tiny.complete(
             self.PROMPT,
             DecodeOptions(exactness="invariant"),
             max_tokens=20,
             on_progress=seen.append,
         )
-        phases = [phase for phase, _ in itertools.groupby(one.phase for one in seen)]
+        phases = [phase for phase, _ in itertools.groupby(progress.phase for progress in seen)]
         assert phases == ["prefill", "decode"]
-        for _, group in itertools.groupby(seen, lambda one: one.phase):
-            counts = [one.done for one in group]
+        for _, group in itertools.groupby(seen, lambda progress: progress.phase):
+            counts = [progress.done for progress in group]
             assert counts == sorted(counts)
-        assert all(one.done <= one.expected for one in seen)
-        assert seen[-1].done == done.stats.output_tokens
+        assert all(progress.done <= progress.expected for progress in seen)
+        assert seen[-1].done == completion.stats.output_tokens
 
-    def test_an_error_in_the_middle_leaves_a_true_state(self, open_engine, tiny_path: Path):
+    def test_an_error_in_the_middle_leaves_a_valid_cache(self, open_engine, tiny_path: Path):
         def fail_late(progress: Progress) -> None:
             if progress.phase == "decode" and progress.done > 3:
                 raise KeyboardInterrupt
@@ -274,7 +273,7 @@ class TestEndings:
         expected = decode(open_engine(tiny_path), self.PROMPT, exactness="invariant")
         assert decode(engine, self.PROMPT, exactness="invariant").text == expected.text
 
-    def test_logits_that_are_no_numbers_are_named_and_the_next_request_is_right(
+    def test_invalid_logits_are_reported_and_the_next_request_is_right(
         self, monkeypatch, tiny: Engine
     ):
         options = {"strategy": "lookahead", "exactness": "invariant"}
@@ -297,12 +296,12 @@ class TestPrompts:
             (Piece(CHAT_END), len(CHAT_END)),
             (Piece(CHAT_END, control=True), 1),
         ):
-            asked = Prompt(file=(piece,), request=(Piece("x"),), source="", stop=())
-            n = decode(tiny, asked, max_tokens=1).stats.prompt_tokens
+            prompt = Prompt(file=(piece,), request=(Piece("x"),), source="", stop=())
+            n = decode(tiny, prompt, max_tokens=1).stats.prompt_tokens
             assert (n == 2) == (n_tokens == 1)
 
     @pytest.mark.parametrize(
-        "asked",
+        "prompt",
         [
             make_prompt("abc", ""),
             make_prompt("", "abc"),
@@ -312,11 +311,11 @@ class TestPrompts:
         ids=["no request", "no file", "one token of file", "one token of request"],
     )
     @pytest.mark.parametrize("exactness", ["fast", "invariant"])
-    def test_either_part_may_be_empty(self, asked, exactness, open_engine, tiny_path: Path):
-        done = decode(open_engine(tiny_path), asked, exactness=exactness)
-        whole = asked.file[0].text + asked.request[0].text
+    def test_either_part_may_be_empty(self, prompt, exactness, open_engine, tiny_path: Path):
+        completion = decode(open_engine(tiny_path), prompt, exactness=exactness)
+        whole = prompt.file[0].text + prompt.request[0].text
         same = decode(open_engine(tiny_path), make_prompt(whole, ""), exactness=exactness)
-        assert done.text == same.text
+        assert completion.text == same.text
 
     def test_an_empty_prompt_is_refused(self, tiny: Engine):
         with pytest.raises(EngineError, match="the prompt is empty"):
@@ -336,21 +335,21 @@ class TestPrompts:
         self, n_ctx: int, exactness, open_engine, tiny_path: Path
     ):
         engine = open_engine(tiny_path, n_ctx=n_ctx)
-        asked = make_prompt("ab", "x" * 9, source="x" * 500)
-        n_prompt = decode(engine, asked, max_tokens=1).stats.prompt_tokens
+        prompt = make_prompt("ab", "x" * 9, source="x" * 500)
+        n_prompt = decode(engine, prompt, max_tokens=1).stats.prompt_tokens
         room = n_ctx - n_prompt
-        cut = decode(engine, asked, max_tokens=room, exactness=exactness)
-        free = decode(open_engine(tiny_path), asked, max_tokens=room, exactness=exactness)
+        cut = decode(engine, prompt, max_tokens=room, exactness=exactness)
+        free = decode(open_engine(tiny_path), prompt, max_tokens=room, exactness=exactness)
         assert cut.text == free.text
         with pytest.raises(EngineError, match=f"need {n_ctx + 1} tokens"):
-            decode(engine, asked, max_tokens=room + 1)
+            decode(engine, prompt, max_tokens=room + 1)
 
     def test_a_small_context_is_calibrated_too(self, open_engine, tiny_path: Path, tmp_path: Path):
         engine = open_engine(tiny_path, n_ctx=300)
         engine._calibrations = CalibrationStore(tmp_path, tiny_path, n_threads=2)
-        done = decode(engine, make_prompt("ab"), exactness="invariant")
+        completion = decode(engine, make_prompt("ab"), exactness="invariant")
         same = decode(open_engine(tiny_path), make_prompt("ab"), exactness="invariant")
-        assert done.text == same.text
+        assert completion.text == same.text
 
     @pytest.mark.parametrize("n_ctx", [0, -1, 16_385])
     def test_a_context_the_model_was_not_trained_for_is_refused(self, n_ctx, tiny_path: Path):
@@ -359,60 +358,60 @@ class TestPrompts:
 
 
 class TestCalibration:
-    """On a machine where no costs are known yet."""
+    """On a machine where no costs were measured yet."""
 
     PROMPT = make_prompt(LONG, source=LONG)
 
     @pytest.fixture
     def passes(self, tiny: Engine, tiny_path, tmp_path, monkeypatch) -> list[Measurement]:
-        """What the passes of `tiny` that measure have yielded so far."""
-        found: list[Measurement] = []
+        """The measurements that `tiny` has made so far, one for each pass."""
+        measurements: list[Measurement] = []
 
         def measure(*args, **more) -> Iterator[Measurement]:
-            for one in calibration.measure(*args, **more):
-                found.append(one)
-                yield one
+            for measurement in calibration.measure(*args, **more):
+                measurements.append(measurement)
+                yield measurement
 
         monkeypatch.setattr(
             tiny, "_calibrations", CalibrationStore(tmp_path, tiny_path, n_threads=2)
         )
         monkeypatch.setattr("redraft.engine.engine.measure", measure)
-        return found
+        return measurements
 
-    def kept(self, engine: Engine, like: Measurement) -> Measurement | None:
+    def get_kept(self, engine: Engine, like: Measurement) -> Measurement | None:
         return engine._calibrations.get(like.depth, flash_attention=like.flash_attention)
 
-    def test_a_warmed_file_is_measured_before_the_request_comes(self, tiny: Engine, passes):
+    def test_a_prefilled_file_is_measured_before_the_request_comes(self, tiny: Engine, passes):
         tiny.prefill(self.PROMPT.file)
         n_passes = len(passes)
-        assert self.kept(tiny, passes[-1]) == passes[-1]
-        done = decode(tiny, self.PROMPT)
+        assert self.get_kept(tiny, passes[-1]) == passes[-1]
+        completion = decode(tiny, self.PROMPT)
         assert len(passes) == n_passes > 10
-        assert done.stats.reused_tokens == tiny.count_tokens(LONG)
+        assert completion.stats.reused_tokens == tiny.count_tokens(LONG)
 
     def test_a_request_that_comes_meanwhile_waits_for_one_pass(self, tiny: Engine, passes):
         tiny.prefill(self.PROMPT.file, cancelled=lambda: len(passes) == 5)
         assert len(passes) == 5
-        done = decode(tiny, self.PROMPT)
+        completion = decode(tiny, self.PROMPT)
         assert len(passes) == 5
-        assert self.kept(tiny, passes[-1]) is None
+        assert self.get_kept(tiny, passes[-1]) is None
         tiny.prefill(self.PROMPT.file)
-        assert self.kept(tiny, passes[-1]) == passes[-1], "it is made good later"
-        assert decode(tiny, self.PROMPT).text == done.text
+        assert self.get_kept(tiny, passes[-1]) == passes[-1], "it is completed later"
+        assert decode(tiny, self.PROMPT).text == completion.text
 
-    @pytest.mark.parametrize("n_asked", [1, 2])
-    def test_one_that_comes_before_takes_two_passes_for_it(self, n_asked, tiny: Engine, passes):
-        asked = itertools.count(1)
-        tiny.prefill(self.PROMPT.file, cancelled=lambda: next(asked) == n_asked)
+    @pytest.mark.parametrize("n_calls", [1, 2])
+    def test_a_request_that_comes_before_measures_two_passes(self, n_calls, tiny: Engine, passes):
+        calls = itertools.count(1)
+        tiny.prefill(self.PROMPT.file, cancelled=lambda: next(calls) == n_calls)
         assert not passes
         for _ in range(2):
             decode(tiny, self.PROMPT)
-            assert [one.rows for one in passes] == [(1,), (1, 64)]
+            assert [measurement.rows for measurement in passes] == [(1,), (1, 64)]
 
-    def test_where_nobody_warms_the_first_request_measures_all(self, tiny: Engine, passes):
+    def test_without_prefill_the_first_request_measures_all(self, tiny: Engine, passes):
         decode(tiny, self.PROMPT)
         n_passes = len(passes)
-        assert self.kept(tiny, passes[-1]) == passes[-1]
+        assert self.get_kept(tiny, passes[-1]) == passes[-1]
         decode(tiny, self.PROMPT)
         assert len(passes) == n_passes
 
@@ -422,13 +421,13 @@ class TestCalibration:
         tiny._row_counts(exactness)
         tiny._calibrations._measurements.clear()
         passes.clear()
-        done = decode(
+        completion = decode(
             tiny, self.PROMPT, exactness=exactness, cancelled=lambda: len(passes) >= n_passes
         )
-        assert (done.finish, len(passes)) == ("cancelled", n_passes)
+        assert (completion.finish, len(passes)) == ("cancelled", n_passes)
 
 
-class TestLife:
+class TestLifetime:
     def calls(self, engine: Engine) -> Iterator[Callable[[], object]]:
         yield lambda: decode(engine, make_prompt("x"))
         yield lambda: engine.prefill((Piece("x"),))
@@ -458,33 +457,31 @@ class TestLife:
 
     def test_a_measurement_is_kept(self, open_engine, tiny_path: Path):
         engine = open_engine(tiny_path)
-        found = engine.measure(3000)
-        assert found.depth == 3000
-        assert (
-            open_engine(tiny_path)._calibrations.get(3000, flash_attention=found.flash_attention)
-            == found
-        )
+        measurement = engine.measure(3000)
+        assert measurement.depth == 3000
+        kept = open_engine(tiny_path)._calibrations
+        assert kept.get(3000, flash_attention=measurement.flash_attention) == measurement
 
 
-class TestRunningState:
+class TestRecurrentModel:
     """A model whose memory cannot be rolled back is decoded plainly, and says so."""
 
     PROMPT = make_prompt(LONG, source=LONG)
 
-    def test_whatever_is_asked_for(self, open_engine, recurrent_path: Path):
+    def test_every_strategy_is_decoded_plainly(self, open_engine, recurrent_path: Path):
         texts = set()
         for strategy in (*STRATEGIES, "draft"):
             for exactness in ("fast", "invariant"):
                 engine = open_engine(recurrent_path)
-                done = decode(engine, self.PROMPT, strategy=strategy, exactness=exactness)
-                assert done.stats.drafted == 0
-                assert done.stats.output_tokens > 5
-                [note] = done.notes
+                completion = decode(engine, self.PROMPT, strategy=strategy, exactness=exactness)
+                assert completion.stats.drafted == 0
+                assert completion.stats.output_tokens > 5
+                [note] = completion.notes
                 assert "cannot be rolled back: it was decoded plainly" in note
-                texts.add(done.text)
+                texts.add(completion.text)
         assert len(texts) == 1
 
-    def test_nothing_is_ever_taken_back(self, open_engine, recurrent_path: Path, monkeypatch):
+    def test_nothing_is_ever_rolled_back(self, open_engine, recurrent_path: Path, monkeypatch):
         engine = open_engine(recurrent_path)
         expected = decode(engine, self.PROMPT)
         remove, refused = engine._pool.cache.context.remove, []
@@ -494,7 +491,7 @@ class TestRunningState:
             lambda *args: remove(*args) or refused.append(args) or False,
         )
         decode(engine, make_prompt("x"))
-        assert len(refused) <= 1, "only the next request's prefill finds out, and starts anew"
+        assert len(refused) <= 1, "only the next request's prefill finds out, and starts over"
         assert decode(engine, self.PROMPT).text == expected.text
 
     def test_the_next_request_is_right_after_a_cancel(self, open_engine, recurrent_path: Path):
@@ -508,9 +505,9 @@ class TestRunningState:
     def test_a_warm_start_is_used_as_far_as_it_goes(self, open_engine, recurrent_path: Path):
         engine, cold = open_engine(recurrent_path), open_engine(recurrent_path)
         engine.prefill(self.PROMPT.file)
-        done = decode(engine, self.PROMPT)
-        assert done.stats.reused_tokens == engine.count_tokens(LONG)
-        assert done.text == decode(cold, self.PROMPT).text
+        completion = decode(engine, self.PROMPT)
+        assert completion.stats.reused_tokens == engine.count_tokens(LONG)
+        assert completion.text == decode(cold, self.PROMPT).text
 
     def test_it_cannot_be_measured(self, open_engine, recurrent_path: Path):
         with pytest.raises(EngineError, match="nothing to measure"):
