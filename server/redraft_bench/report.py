@@ -1,12 +1,11 @@
-"""Writes the pages of docs/ that hold measured figures, and their plots.
-
-    make bench-report
+"""`python -m redraft_bench report`: write the pages of docs/ that hold measured figures, and plots.
 
 Words are in templates/ (X.md.jinja becomes docs/X.md), figures in docs/results/*.json as the
-benchmarks wrote them with `--json`. No figure is made up: what has no file
-is said to be not measured. Knows files and templates; what a figure means, the templates know.
+benchmarks wrote them with `--json`. No figure is made up: a benchmark without a file is said to be
+not measured. Knows files and templates; only the templates know what a figure means.
 """
 
+import argparse
 import json
 import re
 import sys
@@ -24,58 +23,62 @@ from redraft.cli import options
 from redraft.models import MODELS
 from redraft_bench.simulate import FEW_ROWS
 
+__all__ = ["DOCS", "add_parser", "load_results", "render_pages"]
+
 Record: TypeAlias = dict[str, Any]
 
 TEMPLATES: Final = Path(__file__).with_name("templates")
 DOCS: Final = Path(__file__).parents[2] / "docs"
 
 
-def add_parser(verbs: options.Subparsers) -> None:
+def add_parser(commands: options.Subparsers) -> None:
     """Add the command `report`."""
     what = "write the pages of docs/ that hold measured figures, and their plots, from docs/results"
-    parser = verbs.add_parser("report", help=what, description=f"{what}.")
-    parser.set_defaults(handler=lambda _: write())
+    parser = commands.add_parser("report", help=what, description=f"{what}.")
+    parser.set_defaults(handler=_run)
 
 
-def write(docs: Path = DOCS) -> int:
-    """Draw what can be drawn of docs/results, then write the pages. Returns exit code 0."""
-    from redraft.bench import plots
+def _run(_: argparse.Namespace) -> int:
+    from redraft.bench import plots  # brings matplotlib
 
-    results = load(docs / "results")
-    folder = docs / "plots"
-    folder.mkdir(exist_ok=True)
-    for record in (one for own in results.values() for one in own if one["plot"]):
-        plots.draw(record, docs / record["plot"])
-    for name, text in pages(results).items():
-        (docs / name).write_text(text, "utf-8")
+    results = load_results(DOCS / "results")
+    (DOCS / "plots").mkdir(exist_ok=True)
+    for records in results.values():
+        for record in records:
+            if record["plot"]:
+                plots.draw(record, DOCS / record["plot"])
+    for name, text in render_pages(results).items():
+        (DOCS / name).write_text(text, "utf-8")
     return 0
 
 
-def load(folder: Path) -> dict[str, list[Record]]:
-    """The results by benchmark, in the order of their files' names.
+def load_results(folder: Path) -> dict[str, list[Record]]:
+    """Read the results by benchmark, in the order of their files' names.
 
-    Each one knows its `file`, its `plot` (None where there is nothing to draw) and a `warning`
-    (None where the machine was idle). Exits with a message where a file is no result.
+    Adds to each its `file`, its `plot` (None where there is nothing to draw) and a `warning` (None
+    where the machine was idle). Exits with a message where a file is no result.
     """
     from redraft.bench import plots  # brings matplotlib
 
-    found: dict[str, list[Record]] = {}
+    results: dict[str, list[Record]] = {}
     for path in sorted(folder.glob("*.json")):
         try:
             record = json.loads(path.read_text("utf-8"))
-            known = record["conditions"]
-            record["warning"] = load_warning(known)
-            bench = known["bench"]
+            record["warning"] = load_warning(record["conditions"])
+            bench = record["conditions"]["bench"]
         except (ValueError, KeyError, TypeError) as error:
             sys.exit(f"{path} was not written by a benchmark with --json: {error!r}")
         record["file"] = f"results/{path.name}"
         record["plot"] = f"plots/{path.stem}.svg" if bench in plots.DRAWN else None
-        found.setdefault(bench, []).append(record)
-    return found
+        results.setdefault(bench, []).append(record)
+    return results
 
 
-def pages(results: Mapping[str, Sequence[Record]]) -> dict[str, str]:
-    """The text of each page. Exits with a message where a result lacks what a template shows."""
+def render_pages(results: Mapping[str, Sequence[Record]]) -> dict[str, str]:
+    """Return each page's text by its name in docs/.
+
+    Exits with a message where a result lacks what a template shows.
+    """
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         undefined=jinja2.StrictUndefined,
@@ -85,52 +88,52 @@ def pages(results: Mapping[str, Sequence[Record]]) -> dict[str, str]:
         autoescape=False,  # noqa: S701 - Markdown from our own files, not HTML from anybody's
     )
     environment.filters |= {
-        "n": number,
-        "gb": gigabytes,
-        "by_rows": by_rows,
-        "lead_over": lead_over,
+        "n": format_number,
+        "gb": format_gigabytes,
+        "by_rows": group_by_rows,
+        "lead_over": least_lead_over,
     }
-    known = [record["conditions"] for own in results.values() for record in own]
+    conditions = [record["conditions"] for records in results.values() for record in records]
     environment.globals |= {
         "results": defaultdict(list, results),
-        "backends": sorted({one["backend"] for one in known if one["model"]}),
+        "backends": sorted({run["backend"] for run in conditions if run["model"]}),
         "models": MODELS,
         "few_rows": FEW_ROWS,
     }
-    written = {}
-    for name in environment.list_templates(extensions=["jinja"]):
-        if name.startswith("_"):
+    pages = {}
+    for template in environment.list_templates(extensions=["jinja"]):
+        if template.startswith("_"):  # parts that the pages include
             continue
         try:
-            text = environment.get_template(name).render()
+            text = environment.get_template(template).render()
         except jinja2.UndefinedError as error:
-            sys.exit(f"{TEMPLATES.name}/{name} shows what a result does not hold: {error}")
-        written[name.removesuffix(".jinja")] = re.sub(r"\n{3,}", "\n\n", text).lstrip("\n")
-    return written
+            sys.exit(f"{TEMPLATES.name}/{template} shows what a result does not hold: {error}")
+        # Blocks leave runs of empty lines behind.
+        pages[template.removesuffix(".jinja")] = re.sub(r"\n{3,}", "\n\n", text).lstrip("\n")
+    return pages
 
 
-def number(value: float | None, digits: int = 2) -> str:
-    """A figure as tables show it: so many decimals, thousands with commas, a dash for nothing."""
+def format_number(value: float | None, digits: int = 2) -> str:
+    """Return a figure as tables show it: so many decimals, commas in thousands, a dash for None."""
     return "-" if value is None else f"{value:,.{digits}f}"
 
 
-def gigabytes(n_bytes: float, digits: int = 1) -> str:
-    """Bytes in units of 10^9, as the sizes of files are told."""
+def format_gigabytes(n_bytes: float, digits: int = 1) -> str:
+    """Return bytes in units of 10^9, as sizes of files are usually given."""
     return f"{n_bytes / 1e9:.{digits}f}"
 
 
-def by_rows(passes: Sequence[Record]) -> list[tuple[int, list[Record | None]]]:
-    """For each row count the pass of each depth, in the order of the depths; None where none is."""
-    depths = list(dict.fromkeys(one["depth"] for one in passes))
-    lines = groupby(sorted(passes, key=itemgetter("rows")), key=itemgetter("rows"))
+def group_by_rows(passes: Sequence[Record]) -> list[tuple[int, list[Record | None]]]:
+    """Return each row count with its pass at each depth, None where it was not measured."""
+    depths = list(dict.fromkeys(pass_["depth"] for pass_ in passes))
     table = []
-    for rows, own in lines:
-        of = {one["depth"]: one for one in own}
-        table.append((rows, [of.get(depth) for depth in depths]))
+    for rows, of_rows in groupby(sorted(passes, key=itemgetter("rows")), key=itemgetter("rows")):
+        by_depth = {pass_["depth"]: pass_ for pass_ in of_rows}
+        table.append((rows, [by_depth.get(depth) for depth in depths]))
     return table
 
 
-def lead_over(summary: Mapping[str, Record], names: str) -> float | None:
-    """How much faster copying is than the fastest peer whose name begins so; None without one."""
-    leads = [one["copy_to_it"] for name, one in summary.items() if name.startswith(names)]
+def least_lead_over(summary: Mapping[str, Record], prefix: str) -> float | None:
+    """Return copying's speed over the fastest peer whose name has the prefix; None without one."""
+    leads = [figures["copy_to_it"] for name, figures in summary.items() if name.startswith(prefix)]
     return min(filter(None, leads), default=None)

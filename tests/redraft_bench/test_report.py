@@ -256,7 +256,7 @@ def _pages(folder: Path, *records: dict[str, Any]) -> dict[str, str]:
     folder.mkdir(exist_ok=True)
     for number, record in enumerate(records):
         (folder / f"{number}.json").write_text(json.dumps(record))
-    return report.pages(report.load(folder))
+    return report.render_pages(report.load_results(folder))
 
 
 @pytest.mark.parametrize("bench", RECORDS)
@@ -358,7 +358,7 @@ def test_a_figure_of_a_gpu_takes_the_sentence_away_that_there_is_none(tmp_path):
 def test_a_file_that_is_no_result_is_named(tmp_path, text: str):
     (tmp_path / "x.json").write_text(text)
     with pytest.raises(SystemExit, match=r"x\.json was not written by a benchmark"):
-        report.load(tmp_path)
+        report.load_results(tmp_path)
 
 
 def test_a_result_that_lacks_a_figure_is_not_passed_over(tmp_path):
@@ -368,7 +368,7 @@ def test_a_result_that_lacks_a_figure_is_not_passed_over(tmp_path):
 
 
 def test_the_pages_in_the_repository_are_what_the_results_there_say():
-    for name, text in report.pages(report.load(DOCS / "results")).items():
+    for name, text in report.render_pages(report.load_results(DOCS / "results")).items():
         written = (DOCS / name).read_text(encoding="utf-8")
         assert written == text, f"docs/{name} is not up to date: run `make bench-report`"
 
@@ -382,7 +382,7 @@ def test_every_file_that_a_page_links_to_is_there(name: str):
 
 
 def test_every_plot_that_a_page_shows_is_there():
-    results = report.load(DOCS / "results")
+    results = report.load_results(DOCS / "results")
     shown = {run["plot"] for own in results.values() for run in own if run["plot"]}
     assert shown == {f"plots/{path.name}" for path in (DOCS / "plots").glob("*.svg")}
 
