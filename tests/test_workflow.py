@@ -1,7 +1,8 @@
-"""The CI workflows: well formed, and calling only commands that the clone has."""
+"""The CI workflows and `make bench`: well formed, and calling only commands that the clone has."""
 
 import re
 import shlex
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 import yaml  # comes with huggingface-hub
 
 from redraft import cli
+from redraft_bench import __main__ as redraft_bench
 
 ROOT = Path(__file__).parent.parent
 WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
@@ -61,14 +63,42 @@ def test_a_workflow_calls_only_commands_that_the_clone_has(
     targets = re.findall(
         r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE
     )
-    for line in commands(workflow(path.name)).replace("\\\n", " ").splitlines():
+    lines = commands(workflow(path.name)).replace("\\\n", " ").splitlines()
+    assert "make test" in lines
+    for line in lines:
         program, *words = shlex.split(line) or [""]
         if program == "make":
             assert set(words) <= set(targets), line
         elif program == "mkdir":
             Path(words[-1]).mkdir()
-        elif program == ".venv/bin/redraft":
-            cli._parser().parse_args(words)  # exits where a command or a flag does not exist
+        else:
+            parse_command(program, words)
+
+
+def parse_command(program: str, words: list[str]) -> None:
+    """Exit where a command of redraft or one of its flags does not exist."""
+    if program == ".venv/bin/redraft":
+        cli._parser().parse_args(words)
+    elif program == ".venv/bin/python" and words[:2] == ["-m", "redraft_bench"]:
+        redraft_bench.build_parser().parse_args(words[2:])
+
+
+@pytest.mark.parametrize("target", ["bench", "bench-quality", "bench-report"])
+def test_make_measures_with_commands_that_exist(target: str, monkeypatch: pytest.MonkeyPatch):
+    files = ("TASKS=t.jsonl", "QUESTIONS=q.jsonl", "CANITEDIT=c.jsonl", "HUMANEVALFIX=h.jsonl")
+    dry_run = subprocess.run(
+        ["make", "--dry-run", "-C", ROOT, target, *files, "EDITEVAL=e.jsonl"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    monkeypatch.chdir(ROOT)
+    lines = dry_run.stdout.replace("\\\n", " ").splitlines()
+    benches = [line for line in lines if "redraft bench" in line or "redraft_bench" in line]
+    assert benches
+    for line in benches:
+        program, *words = shlex.split(line)
+        parse_command(program, words)
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)

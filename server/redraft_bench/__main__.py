@@ -9,16 +9,21 @@ from redraft_bench import codemod, drafter, memory, report, simulate, workloads
 from redraft_bench.peers import compare
 from redraft_bench.quality import measure
 
-__all__ = ["main"]
+__all__ = ["build_parser", "main"]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; `argv` defaults to the process's arguments."""
+    return run(build_parser(), argv)
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of all commands."""
     parser = argparse.ArgumentParser(prog="python -m redraft_bench", description=__doc__)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for module in (compare, measure, workloads, memory, drafter, codemod, simulate, report):
         module.add_parser(commands)
-    return run(parser, argv)
+    return parser
 
 
 if __name__ == "__main__":
