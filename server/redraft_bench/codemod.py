@@ -17,7 +17,7 @@ from redraft.bench.engine import BenchEngine, rotate
 from redraft.bench.results import format_figure, markdown_table
 from redraft.bench.tasks import Task, built_in_tasks, load
 from redraft.cli import bench_options, options, output
-from redraft.codemod.plan import best_jobs
+from redraft.codemod.plan import choose_jobs
 from redraft.edit import PromptRequest, ask
 from redraft.errors import InputError
 from redraft.records import DecodeOptions, EditRequest, Exactness
@@ -162,7 +162,7 @@ def _run(args: argparse.Namespace) -> int:
             raise InputError("the files have no function to edit: give others")
         depth = sum(engine.count_tokens(task.before) for task in tasks) // len(tasks)
         costs = engine.costs(depth, args.exactness)
-        chosen = best_jobs(costs) if costs else 1
+        chosen = choose_jobs(costs) if costs else 1
         for run in measure(engine, prompts, counts, decoding, n_repeats=args.repeat):
             runs.append(run)
             output.print_status(

@@ -1,7 +1,9 @@
-"""`redraft codemod`: one instruction over many files.
+"""`redraft codemod`: apply one instruction to many files; list earlier runs, and undo one.
 
-The command line's side of it: flags, what they amount to together with a recipe, a named action
-or the settings, and everything that can be wrong with them before a file is opened.
+From flags, a recipe, a named action and the settings to the options of a run, and from those to the
+exit code: checks, plan, model, journal, summary. Everything that can be wrong with the options is
+found before a file is opened. How files are edited is `redraft.codemod`'s business, how the run
+looks that of `codemod_reporter`.
 """
 
 import argparse
@@ -11,7 +13,7 @@ import secrets
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
@@ -22,17 +24,22 @@ import platformdirs
 
 from redraft import models
 from redraft.cli import options
-from redraft.cli.codemod_reporter import CodemodReporter, InterruptHandler, Output, reviewer
+from redraft.cli.codemod_reporter import (
+    CodemodReporter,
+    InterruptHandler,
+    OutputFormat,
+    make_reviewer,
+)
 from redraft.cli.edit import check_writable
 from redraft.cli.output import pluralize, print_json, print_status
 from redraft.codemod import programs
-from redraft.codemod.discover import Rules, root_of
-from redraft.codemod.journal import Journal, Log, Started, folder_of, logs
+from redraft.codemod.discover import FileRules, find_root
+from redraft.codemod.journal import Journal, RunLog, RunStarted, journal_folder, read_logs
 from redraft.codemod.plan import Estimate, Plan, estimate, plan
 from redraft.codemod.programs import Command
-from redraft.codemod.ray import connected
-from redraft.codemod.recipe import Recipe, load
-from redraft.codemod.replies import Cache
+from redraft.codemod.ray import connect
+from redraft.codemod.recipe import Recipe, read_recipe
+from redraft.codemod.replies import ReplyCache
 from redraft.codemod.run import RunContext, run
 from redraft.codemod.select import Scope, Selection
 from redraft.codemod.write import Writer, undo
@@ -42,17 +49,7 @@ from redraft.errors import InputError
 from redraft.records import DecodeOptions, Model
 from redraft.syntax import LANGUAGES
 
-__all__ = [
-    "RunOptions",
-    "add_parser",
-    "execute",
-    "handler",
-    "log_or_undo",
-    "model_sha256",
-    "model_size",
-]
-
-_Parse: TypeAlias = Callable[..., Any]
+__all__ = ["RunOptions", "add_parser", "handler", "model_sha256", "model_size", "run_codemod"]
 
 _USAGE: Final = """\
 redraft codemod "INSTRUCTION" PATH... [options]
@@ -74,7 +71,8 @@ refused; 130 interrupted: the first Ctrl-C lets the write in hand finish, the se
 """
 
 
-_BESIDE_MODEL: Final = 2**30  # bytes of a worker's contexts, and of all else that is not the model
+# Bytes of a worker's contexts, and of all else that is not the model.
+_WORKER_OVERHEAD: Final = 2**30
 
 Mode: TypeAlias = Literal["plan", "diff", "check", "write", "interactive"]
 
@@ -86,7 +84,7 @@ class RunOptions:
     recipe: Recipe
     root: Path
     paths: tuple[Path, ...]
-    rules: Rules
+    rules: FileRules
     selection: Selection
     limit: int | None
     settings: Settings
@@ -99,7 +97,7 @@ class RunOptions:
     fail_fast: bool
     allow_dirty: bool
     commit: bool
-    output: Output
+    output: OutputFormat
     report: Path | None
 
     @property
@@ -112,9 +110,9 @@ class RunOptions:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """What decides the results, the instruction and the model aside."""
+        """All that decides the results, the instruction and the model aside."""
         decoding = asdict(self.decoding)
-        del decoding["timeout_s"]
+        del decoding["timeout_s"]  # a run with more time is to go on with one that had too little
         return {
             "paths": sorted(str(path.resolve()) for path in self.paths),
             "rules": asdict(self.rules),
@@ -137,26 +135,27 @@ def add_parser(subparsers: options.Subparsers) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("words", nargs="*", metavar="INSTRUCTION PATH", help=argparse.SUPPRESS)
-    _add_what(parser)
-    _add_how(parser)
-    _add_shown(parser)
+    _add_target_flags(parser)
+    _add_run_flags(parser)
+    _add_output_flags(parser)
     options.add_model_flags(parser)
     parser.set_defaults(handler=handler)
-    parser.parse_known_args = _gathering(parser.parse_known_args)  # type: ignore[method-assign]
+    _allow_paths_after_flags(parser)
 
 
-def _gathering(parse: _Parse) -> _Parse:
-    """`parse`, but a path may follow an option: argparse takes all words where the first stands."""
+def _allow_paths_after_flags(parser: argparse.ArgumentParser) -> None:
+    """Let `codemod "..." --write src` work: argparse takes all words where the first stands."""
+    parse = parser.parse_known_args
 
-    def parse_known_args(*args: object) -> tuple[argparse.Namespace, list[str]]:
-        known, extras = parse(*args)
-        known.words += [word for word in extras if not word.startswith("-")]
-        return known, [word for word in extras if word.startswith("-")]
+    def parse_known_args(*args: Any) -> tuple[argparse.Namespace, list[str]]:  # noqa: ANN401
+        namespace, extras = parse(*args)
+        namespace.words += [word for word in extras if not word.startswith("-")]
+        return namespace, [word for word in extras if word.startswith("-")]
 
-    return parse_known_args
+    parser.parse_known_args = parse_known_args  # type: ignore[method-assign, assignment]
 
 
-def _add_what(parser: argparse.ArgumentParser) -> None:
+def _add_target_flags(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("what is edited").add_argument
     add("--recipe", metavar="FILE", type=Path, help="a codemod kept in a TOML file")
     add("--action", metavar="NAME", help="a named action of the configuration")
@@ -165,11 +164,11 @@ def _add_what(parser: argparse.ArgumentParser) -> None:
     add("--include", metavar="GLOB", action="append", help="only such files, as in .gitignore")
     add("--exclude", metavar="GLOB", action="append", help="no such files, as in .gitignore")
     add("--lang", metavar="NAME", action="append", help="only files in this language")
-    add("--limit", metavar="N", type=_whole, help="only the first N targets")
+    add("--limit", metavar="N", type=_positive_int, help="only the first N targets")
     add("--submodules", action="store_true", help="enter submodules and nested repositories")
 
 
-def _add_how(parser: argparse.ArgumentParser) -> None:
+def _add_run_flags(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("what happens with the edits")
     result = group.add_mutually_exclusive_group()
     result.add_argument("--plan", action="store_true", help="only say what would be edited")
@@ -185,13 +184,18 @@ def _add_how(parser: argparse.ArgumentParser) -> None:
     add("--fail-fast", action="store_true", help="stop at the first refusal or failure")
     add("--allow-dirty", action="store_true", help="write although git has uncommitted changes")
     add("--commit", action="store_true", help="commit the written files with the instruction")
-    add("--jobs", metavar="N", type=_whole, help="replies at once; by default as many as pay here")
+    add(
+        "--jobs",
+        metavar="N",
+        type=_positive_int,
+        help="replies at once; by default as many as pay here",
+    )
     add(
         "--ray", metavar="ADDRESS", help="write them on a Ray cluster; auto finds one, local is one"
     )
 
 
-def _add_shown(parser: argparse.ArgumentParser) -> None:
+def _add_output_flags(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("what is printed")
     result = group.add_mutually_exclusive_group()
     for output in ("json", "jsonl", "sarif"):
@@ -208,14 +212,15 @@ def _add_shown(parser: argparse.ArgumentParser) -> None:
 
 
 def handler(args: argparse.Namespace) -> int:
-    """Show or undo a run, or make one."""
+    """List, show or undo a run, or make one; return the exit code."""
     if args.recipe is None and args.action is None and args.words[:1] in (["log"], ["undo"]):
-        return log_or_undo(args.words[0], args.words[1:], as_json=args.output == "json")
-    return execute(_order(args))
+        return _show_or_undo_runs(args.words[0], args.words[1:], as_json=args.output == "json")
+    return run_codemod(_build_options(args))
 
 
-def _order(args: argparse.Namespace) -> RunOptions:
-    recipe, paths = _what(args)
+def _build_options(args: argparse.Namespace) -> RunOptions:
+    """Return the options that the flags amount to. Raises InputError where one is wrong."""
+    recipe, paths = _choose_recipe(args)
     writes = args.write or args.interactive
     for flag in ("resume", "verify_with", "commit"):
         if getattr(args, flag) and not writes:
@@ -224,12 +229,12 @@ def _order(args: argparse.Namespace) -> RunOptions:
         check_writable(args.report)
     if unknown := next((name for name in recipe.lang if name not in LANGUAGES), None):
         raise InputError(f"no grammar for {unknown!r}: the languages are {', '.join(LANGUAGES)}")
-    root = root_of(paths)
+    root = find_root(paths)
     return RunOptions(
         recipe=recipe,
         root=root,
         paths=tuple(paths),
-        rules=Rules(
+        rules=FileRules(
             include=recipe.include,
             exclude=recipe.exclude,
             languages=recipe.lang,
@@ -241,11 +246,9 @@ def _order(args: argparse.Namespace) -> RunOptions:
         settings=options.load(args, root, exactness="invariant"),
         jobs=args.jobs,
         ray=args.ray,
-        formatter=_command(args.format_with, "--format-with"),
-        verifier=_command(args.verify_with, "--verify-with"),
-        mode=next(
-            (m for m in ("plan", "check", "write", "interactive") if getattr(args, m)), "diff"
-        ),
+        formatter=_parse_command(args.format_with, "--format-with"),
+        verifier=_parse_command(args.verify_with, "--verify-with"),
+        mode=next((mode for mode in get_args(Mode) if getattr(args, mode, False)), "diff"),
         resume=args.resume,
         fail_fast=args.fail_fast,
         allow_dirty=args.allow_dirty,
@@ -255,13 +258,13 @@ def _order(args: argparse.Namespace) -> RunOptions:
     )
 
 
-def _what(args: argparse.Namespace) -> tuple[Recipe, list[Path]]:
-    """The recipe, with what the flags say in place of its own words, and the paths."""
+def _choose_recipe(args: argparse.Namespace) -> tuple[Recipe, list[Path]]:
+    """Return the recipe, its values overridden by flags, and the paths."""
     if args.recipe and args.action:
         raise InputError("--recipe and --action both say what to do: give only one of them")
     if args.recipe or args.action:
         paths = [Path(word) for word in args.words or ["."]]
-        recipe = load(args.recipe) if args.recipe else _action(args.action)
+        recipe = read_recipe(args.recipe) if args.recipe else _read_action(args.action)
     elif len(args.words) < 2 or not args.words[0].strip():
         raise InputError(
             'give an instruction and a path, as in: redraft codemod "add type hints" src'
@@ -269,302 +272,303 @@ def _what(args: argparse.Namespace) -> tuple[Recipe, list[Path]]:
     else:
         paths = [Path(word) for word in args.words[1:]]
         recipe = Recipe(instruction=args.words[0])
-    given: dict[str, Any] = {
+    flags: dict[str, Any] = {
         key: tuple(value) if isinstance(value, list) else value
         for key in ("scope", "select", "include", "exclude", "lang")
         if (value := getattr(args, key))
     }
-    return replace(recipe, **given), paths
+    return replace(recipe, **flags), paths
 
 
-def _action(name: str) -> Recipe:
+def _read_action(name: str) -> Recipe:
+    """Return the named action of the settings as a recipe."""
     actions, problems = load_actions(Path.cwd())
-    known = {action.name: action for action in actions}
-    if name not in known:
-        wrong = "".join(f"; {problem}" for problem in problems)
-        raise InputError(f"there is no action {name!r}: there are {', '.join(known)}{wrong}")
-    action = known[name]
+    by_name = {action.name: action for action in actions}
+    if name not in by_name:
+        hints = "".join(f"; {problem}" for problem in problems)
+        raise InputError(f"there is no action {name!r}: there are {', '.join(by_name)}{hints}")
+    action = by_name[name]
     if DIAGNOSTIC in action.instruction or SELECTION in action.instruction or name == EDIT_ACTION:
         raise InputError(f"the action {name!r} needs an editor: it is about what is selected there")
     scope: Scope = "file" if action.scope == "file" else "function"
     return Recipe(instruction=action.instruction, scope=scope, lang=action.languages)
 
 
-def _command(line: str | None, flag: str) -> Command | None:
-    return None if line is None else Command.of(line, flag)
+def _parse_command(line: str | None, flag: str) -> Command | None:
+    return None if line is None else Command.parse(line, flag)
 
 
-def _whole(text: str) -> int:
+def _positive_int(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"a whole number of at least 1, not {text!r}")
     return int(text)
 
 
-def execute(order: RunOptions) -> int:
-    """Plan, run, tell; the exit code."""
+def run_codemod(run_options: RunOptions) -> int:
+    """Plan, edit the files and report; return the exit code."""
     start = time.monotonic()
-    started = _started(order)
-    log = _to_resume(order, started.identity)
-    if order.writes:
-        _check_git(order, log)
-    planned = _left(order, log) if log else _planned(order, order.paths)
-    shown = CodemodReporter(
-        order.output, planned, started.instruction, keeps=order.report is not None
+    started = _build_start_record(run_options)
+    log: RunLog | None = None
+    if run_options.resume:
+        logs = read_logs(journal_folder(run_options.root))
+        same = [log for log in logs if log.started.identity == started.identity]
+        log = same[-1] if same and not same[-1].undone else None
+    if run_options.writes:
+        _check_git(run_options, log)
+    planned = _plan_rest(run_options, log) if log else _plan(run_options, run_options.paths)
+    reporter = CodemodReporter(
+        run_options.output,
+        planned,
+        started.instruction,
+        keep_results=run_options.report is not None,
     )
-    if order.mode == "plan":
-        shown.plan(_foreseen(order, planned))
+    if run_options.mode == "plan":
+        expected: Estimate | None = None
+        if planned.files:
+            with options.open_model(run_options.settings) as model:
+                expected = _estimate(run_options, planned, model, n_workers=1)
+        reporter.report_plan(expected)
         return 2 if planned.broken else 0
-    broken = tuple(one.path for one in planned.broken)
+    broken = tuple(file.path for file in planned.broken)
     started = log.started if log else replace(started, files=planned.files, broken=broken)
-    with InterruptHandler() as stopper:
-        _carry_out(order, planned, started, log, shown, stopper)
-    if order.commit and not stopper.asked:
-        _commit(order, started)
-    shown.end(time.monotonic() - start, run=started.run if order.writes else "")
-    if order.report:
-        order.report.write_text(shown.page(), encoding="utf-8")
-    if stopper.asked:
+    with InterruptHandler() as interrupt:
+        _edit_files(run_options, planned, started, log, reporter, interrupt)
+    if run_options.commit and not interrupt.requested:
+        _commit(run_options, started)
+    reporter.report_end(time.monotonic() - start, run=started.run if run_options.writes else "")
+    if run_options.report:
+        run_options.report.write_text(reporter.render_page(), encoding="utf-8")
+    if interrupt.requested:
         return 130
-    return (
-        2 if shown.is_failed else int(order.mode == "check" and shown.summary.files["changed"] > 0)
-    )
+    if reporter.is_failed:
+        return 2
+    return int(run_options.mode == "check" and reporter.summary.files["changed"] > 0)
 
 
 def model_sha256(chosen: Settings) -> str:
-    """The sha256 of the model file that the settings name. Raises ModelError without one."""
+    """Return the sha256 of the model file that the settings name. Raises ModelError without one."""
     return models.cached_sha256(models.resolve(chosen.model), models.ModelFolders.of_user().cache)
 
 
 def model_size(chosen: Settings) -> int:
-    """The bytes of the model file that the settings name. Raises ModelError without one."""
+    """Return the bytes of the model file that the settings name. Raises ModelError without one."""
     return models.resolve(chosen.model).stat().st_size
 
 
-def _started(order: RunOptions) -> Started:
-    """The first record of a run's journal, its files still to come."""
+def _build_start_record(run_options: RunOptions) -> RunStarted:
+    """Return the first record of a run's journal, its files still to come."""
     now = datetime.now(timezone.utc)
-    model = model_sha256(order.settings)
-    told = [order.recipe.asked, model, order.parameters]
-    return Started(
+    model = model_sha256(run_options.settings)
+    instruction = run_options.recipe.full_instruction
+    identity = json.dumps([instruction, model, run_options.parameters], sort_keys=True)
+    return RunStarted(
         run=f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}",
         at=now.isoformat(timespec="seconds"),
-        root=str(order.root),
-        instruction=order.recipe.asked,
-        identity=hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest(),
+        root=str(run_options.root),
+        instruction=instruction,
+        identity=hashlib.sha256(identity.encode()).hexdigest(),
         model=model,
-        parameters=order.parameters,
+        parameters=run_options.parameters,
         files=(),
     )
 
 
-def _to_resume(order: RunOptions, identity: str) -> Log | None:
-    """The last run of the same order, where it is to be resumed."""
-    if not order.resume:
-        return None
-    same = [log for log in logs(folder_of(order.root)) if log.started.identity == identity]
-    return same[-1] if same and not same[-1].undone else None
-
-
-def _left(order: RunOptions, log: Log) -> Plan:
-    """What `log` leaves to do; files that could not be read or written then are tried again."""
-    broken = (order.root / path for path in log.started.broken if path not in log.closed)
-    again = _planned(replace(order, limit=None), [path for path in broken if path.exists()])
-    return Plan(root=order.root, files=(*log.left, *again.files), broken=again.broken)
-
-
-def _planned(order: RunOptions, paths: Sequence[Path]) -> Plan:
+def _plan(run_options: RunOptions, paths: Sequence[Path]) -> Plan:
     return plan(
-        order.root,
+        run_options.root,
         paths,
-        order.rules,
-        order.selection,
-        limit=order.limit,
-        writable=order.writes,
+        run_options.rules,
+        run_options.selection,
+        limit=run_options.limit,
+        writable=run_options.writes,
     )
 
 
-def _check_git(order: RunOptions, log: Log | None) -> None:
-    """Refuse to mix edits with work that is not committed yet."""
-    is_repository = programs.toplevel(order.root) == order.root
-    if order.commit and not is_repository:
-        raise InputError(f"--commit: {order.root} is no git repository")
-    if not is_repository or order.allow_dirty:
+def _plan_rest(run_options: RunOptions, log: RunLog) -> Plan:
+    """Plan what `log` leaves to do; files that could not be read or written are tried again."""
+    broken = (run_options.root / path for path in log.started.broken if path not in log.closed)
+    # The limit was applied when the run began, and counted none of these.
+    unlimited = replace(run_options, limit=None)
+    mended = _plan(unlimited, [path for path in broken if path.exists()])
+    files = (*log.remaining, *mended.files)
+    return Plan(root=run_options.root, files=files, broken=mended.broken)
+
+
+def _check_git(run_options: RunOptions, log: RunLog | None) -> None:
+    """Refuse to mix edits with work that is not committed yet. Raises InputError."""
+    root = run_options.root
+    is_repository = programs.find_repository(root) == root
+    if run_options.commit and not is_repository:
+        raise InputError(f"--commit: {root} is no git repository")
+    if not is_repository or run_options.allow_dirty:
         return
-    own = log.announced if log else {}
-    if changed := [path for path in programs.dirty(order.root) if path not in own]:
+    edited = log.announced if log else {}  # by the run that is resumed
+    if changed := [path for path in programs.uncommitted_files(root) if path not in edited]:
         more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
         raise InputError(
-            f"{order.root} has uncommitted changes ({changed[0]}{more}): commit or stash them, "
+            f"{root} has uncommitted changes ({changed[0]}{more}): commit or stash them, "
             "or give --allow-dirty"
         )
 
 
-def _carry_out(
-    order: RunOptions,
+def _edit_files(
+    run_options: RunOptions,
     planned: Plan,
-    started: Started,
-    log: Log | None,
-    shown: CodemodReporter,
-    stopper: InterruptHandler,
+    started: RunStarted,
+    log: RunLog | None,
+    reporter: CodemodReporter,
+    interrupt: InterruptHandler,
 ) -> None:
+    """Finish what `log` left unsettled, then edit the files of the plan."""
     with ExitStack() as stack:
         writer: Writer | None = None
-        if order.writes:
-            journal = stack.enter_context(Journal(_path(order.root, started.run)))
-            writer = Writer(root=order.root, journal=journal, verify=order.verifier)
+        if run_options.writes:
+            journal = stack.enter_context(Journal(_journal_path(run_options.root, started.run)))
+            writer = Writer(root=run_options.root, journal=journal, verify=run_options.verifier)
             if log is None:
                 journal.append(started)
             else:
-                shown.resumed(log)
+                reporter.report_resumed(log)
                 for announced in log.unsettled:
-                    shown.add(writer.settle(announced))
-        if planned.files and not stopper.asked:
-            model, n_workers = _model(order, stack)
-            expected = _estimate(order, planned, model, n_workers)
-            is_bar = sys.stderr.isatty() and order.mode != "interactive"
-            stack.enter_context(shown.progress(expected, is_bar=is_bar))
-            n_parallel = expected.jobs * n_workers
-            task = _task(order, started, writer, shown, stopper, n_parallel)
-            for result in run(planned, model, task):
-                shown.add(result)
-                if order.fail_fast and shown.is_failed:
-                    return
+                    reporter.add(writer.settle(announced))
+        if not planned.files or interrupt.requested:
+            return
+        model, n_workers = _open_model(run_options, stack)
+        expected = _estimate(run_options, planned, model, n_workers=n_workers)
+        has_bar = sys.stderr.isatty() and run_options.mode != "interactive"
+        stack.enter_context(reporter.show_progress(expected, has_bar=has_bar))
+        context = RunContext(
+            instruction=started.instruction,
+            options=run_options.decoding,
+            n_parallel=expected.jobs * n_workers,
+            cache=_open_cache(run_options, started.model),
+            formatter=run_options.formatter,
+            write=writer.write if writer else lambda result: result,
+            review=make_reviewer(interrupt) if run_options.mode == "interactive" else None,
+            on_reply=reporter.count_reply,
+            cancelled=lambda: interrupt.requested,
+        )
+        for result in run(planned, model, context):
+            reporter.add(result)
+            if run_options.fail_fast and reporter.is_failed:
+                return
 
 
-def _foreseen(order: RunOptions, planned: Plan) -> Estimate | None:
-    """What a run would take of one machine, None where there is nothing to do."""
-    if not planned.files:
-        return None
-    with options.open_model(order.settings) as model:
-        return _estimate(order, planned, model, 1)
+def _estimate(run_options: RunOptions, planned: Plan, model: Model, *, n_workers: int) -> Estimate:
+    return estimate(
+        planned,
+        model,
+        run_options.recipe.full_instruction,
+        run_options.decoding.exactness,
+        jobs=run_options.jobs,
+        n_workers=n_workers,
+    )
 
 
-def _estimate(order: RunOptions, planned: Plan, model: Model, n_workers: int) -> Estimate:
-    exactness = order.decoding.exactness
-    asked = order.recipe.asked
-    return estimate(planned, model, asked, exactness, jobs=order.jobs, n_workers=n_workers)
-
-
-def _model(order: RunOptions, stack: ExitStack) -> tuple[Model, int]:
-    """Who writes the replies: one model in so many workers."""
+def _open_model(run_options: RunOptions, stack: ExitStack) -> tuple[Model, int]:
+    """Return the model that writes the replies, and the number of workers it runs in."""
     # Each file is asked about once: its state would push out those of files that are edited.
-    chosen = replace(order.settings, save_states=False)
-    local = stack.enter_context(options.open_model(chosen))
-    if order.ray is None:
+    settings = replace(run_options.settings, save_states=False)
+    local = stack.enter_context(options.open_model(settings))
+    if run_options.ray is None:
         return local, 1
     # Bound here, for a node gets these functions and what they hold on to.
     open_model, identify = options.open_model, model_sha256
     cluster = stack.enter_context(
-        connected(
+        connect(
             local,
-            order.ray,
-            lambda: open_model(chosen),
-            lambda: identify(chosen),
-            n_cpus=chosen.threads,
-            n_bytes=model_size(chosen) + _BESIDE_MODEL,
+            run_options.ray,
+            lambda: open_model(settings),
+            lambda: identify(settings),
+            n_cpus=settings.threads,
+            n_bytes=model_size(settings) + _WORKER_OVERHEAD,
         )
     )
     return cluster, cluster.n_workers
 
 
-def _task(
-    order: RunOptions,
-    started: Started,
-    writer: Writer | None,
-    shown: CodemodReporter,
-    stopper: InterruptHandler,
-    n_parallel: int,
-) -> RunContext:
+def _open_cache(run_options: RunOptions, model: str) -> ReplyCache:
+    """Return the cache of replies of `model`, the sha256 of its file, without old entries."""
     from redraft.engine import backend, versions  # loads the native library
 
     folder = platformdirs.user_cache_path("redraft") / "codemod"
-    build = json.dumps([backend(), versions(), order.settings.threads])
-    cache = Cache(folder, started.model, order.decoding, build=build)
+    build = json.dumps([backend(), versions(), run_options.settings.threads])
+    cache = ReplyCache(folder, model, run_options.decoding, build=build)
     cache.prune()
-    return RunContext(
-        instruction=started.instruction,
-        options=order.decoding,
-        n_parallel=n_parallel,
-        cache=cache,
-        formatter=order.formatter,
-        write=writer.write if writer else lambda result: result,
-        review=reviewer(stopper) if order.mode == "interactive" else None,
-        on_reply=shown.replied,
-        cancelled=lambda: stopper.asked,
-    )
+    return cache
 
 
-def _commit(order: RunOptions, started: Started) -> None:
-    log = Log.read(_path(order.root, started.run))
+def _commit(run_options: RunOptions, started: RunStarted) -> None:
+    """Commit what the whole run wrote, earlier processes of it included."""
+    log = RunLog.read(_journal_path(run_options.root, started.run))
     closed = log.closed.values() if log else ()
-    paths = [one.path for one in closed if one.written and one.state == "changed"]
+    paths = [file.path for file in closed if file.written and file.state == "changed"]
     if not paths:
         return
-    title = " ".join(order.recipe.instruction.split())
+    title = " ".join(run_options.recipe.instruction.split())
     title = title if len(title) <= 72 else f"{title[:71].rstrip()}…"
     listed = "".join(f"- {path}\n" for path in paths)
     message = f"{title}\n\nredraft codemod, run {started.run}:\n\n{started.instruction}\n\n{listed}"
-    commit = programs.commit(order.root, message, paths)
+    commit = programs.commit(run_options.root, message, paths)
     print_status(f"committed {pluralize(len(paths), 'file')} as {commit}")
 
 
-def _path(root: Path, run: str) -> Path:
-    return folder_of(root) / f"{run}.jsonl"
+def _journal_path(root: Path, run: str) -> Path:
+    return journal_folder(root) / f"{run}.jsonl"
 
 
-def log_or_undo(verb: str, words: Sequence[str], *, as_json: bool) -> int:
-    """List runs or show one, or revert one; 2 where a file could not be reverted."""
-    known = logs(folder_of(root_of([Path.cwd()])))
+def _show_or_undo_runs(verb: str, words: Sequence[str], *, as_json: bool) -> int:
+    """List runs or show one, or revert one; return 2 where a file could not be reverted."""
+    logs = read_logs(journal_folder(find_root([Path.cwd()])))
     if verb == "log" and not words:
-        for log in known:
+        for log in logs:
             _print_run(log, as_json=as_json)
         return 0
     if len(words) != 1:
         raise InputError(f"redraft codemod {verb} takes one RUN; `redraft codemod log` lists them")
-    found = [log for log in known if log.started.run == words[0]]
-    if not found:
+    chosen = next((log for log in logs if log.started.run == words[0]), None)
+    if chosen is None:
         raise InputError(f"there is no run {words[0]!r} here; `redraft codemod log` lists them")
     if verb == "undo":
-        return _undo_run(found[0])
-    _print_run(found[0], as_json=as_json)
-    for path, state in _states(found[0]).items():
+        return _undo_run(chosen)
+    _print_run(chosen, as_json=as_json)
+    for path, state in _file_states(chosen).items():
         print_json({"path": path, "state": state}) if as_json else print(f"  {path}  {state}")
     return 0
 
 
-def _print_run(log: Log, *, as_json: bool) -> None:
+def _print_run(log: RunLog, *, as_json: bool) -> None:
     started = log.started
-    counts = Counter(_states(log).values())
+    counts = Counter(_file_states(log).values())
     if as_json:
-        told = {"run": started.run, "at": started.at, "instruction": started.instruction}
-        print_json(told | {"files": counts, "finished": log.is_finished})
+        record = {"run": started.run, "at": started.at, "instruction": started.instruction}
+        print_json(record | {"files": counts, "finished": log.is_finished})
         return
     files = ", ".join(f"{n} {state}" for state, n in sorted(counts.items()))
     title = " ".join(started.instruction.split())
     print(f"{started.run}  {files or 'no files'}  {title[:60]}")
 
 
-def _states(log: Log) -> dict[str, str]:
-    """How each file of the plan stands."""
+def _file_states(log: RunLog) -> dict[str, str]:
+    """Return the state of each file of the plan in one word."""
     states = {file.path: "left" for file in log.started.files}
-    states |= {one.path: "unsettled" for one in log.unsettled}
+    states |= {write.path: "unsettled" for write in log.unsettled}
     for path, closed in log.closed.items():
         states[path] = "written" if closed.written else closed.state
     return states | dict.fromkeys(log.undone, "undone")
 
 
-def _undo_run(log: Log) -> int:
+def _undo_run(log: RunLog) -> int:
+    """Put back the files of a run; return 2 where one was left as it is, else 0."""
     n_undone = n_failed = 0
     with Journal(log.path) as journal:
         for path, problem in undo(log, journal):
-            n_failed += bool(problem)
-            n_undone += not problem
             if problem:
+                n_failed += 1
                 print_status(f"failed: {problem}")
             else:
+                n_undone += 1
                 print(path)
-    print_status(
-        f"{pluralize(n_undone, 'file')} reverted"
-        + (f", {n_failed} left as they are" if n_failed else "")
-    )
+    rest = f", {n_failed} left as they are" if n_failed else ""
+    print_status(f"{pluralize(n_undone, 'file')} reverted{rest}")
     return 2 if n_failed else 0

@@ -1,6 +1,6 @@
-"""How a codemod looks: diffs and objects on stdout, progress and summary on stderr.
+"""Report a codemod: diffs and objects on stdout, progress and summary on stderr.
 
-Also where the person at the terminal has a say: Ctrl-C, and the questions of --interactive.
+Also where the person at the terminal decides: Ctrl-C, and the questions of --interactive.
 """
 
 import signal
@@ -8,7 +8,6 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict
 from types import FrameType, TracebackType
 from typing import Any, Literal, TypeAlias
 
@@ -16,10 +15,16 @@ from rich import progress as bars
 from rich.console import Console
 
 from redraft.cli.output import pluralize, print_diff, print_json, print_status
-from redraft.codemod.journal import Log
-from redraft.codemod.output.html import html
-from redraft.codemod.output.sarif import sarif
-from redraft.codemod.output.summary import problems, record, rows
+from redraft.codemod.journal import RunLog
+from redraft.codemod.output.html import render_html
+from redraft.codemod.output.sarif import build_sarif
+from redraft.codemod.output.summary import (
+    build_file_record,
+    build_plan_record,
+    build_run_record,
+    describe_problems,
+    format_summary,
+)
 from redraft.codemod.plan import Estimate, Plan
 from redraft.codemod.replies import Reply
 from redraft.codemod.results import FileResult, Summary, TargetResult
@@ -28,64 +33,58 @@ from redraft.records import Completion, Rewritten
 from redraft.text.diff import unified_diff
 from redraft.text.files import Document
 
-__all__ = ["CodemodReporter", "InterruptHandler", "Output", "reviewer"]
+__all__ = ["CodemodReporter", "InterruptHandler", "OutputFormat", "make_reviewer"]
 
-Output: TypeAlias = Literal["diff", "json", "jsonl", "sarif"]
+OutputFormat: TypeAlias = Literal["diff", "json", "jsonl", "sarif"]
 
 
 class CodemodReporter:
-    """Tells a run while it goes on. `keeps` holds on to all results for `page`."""
+    """Reports a run while it goes on. `keep_results` holds on to all of them for `render_page`."""
 
-    def __init__(self, output: Output, planned: Plan, instruction: str, *, keeps: bool) -> None:
+    def __init__(
+        self, output: OutputFormat, plan: Plan, instruction: str, *, keep_results: bool
+    ) -> None:
         self.summary = Summary()
         self._output = output
-        self._plan = planned
+        self._plan = plan
         self._instruction = instruction
-        self._keeps = keeps or output in ("json", "sarif")
+        self._keep_results = keep_results or output in ("json", "sarif")
         self._results: list[FileResult] = []
-        self._problems = [f"{one.path}: {one.message}" for one in planned.broken]
+        self._problems = [f"{file.path}: {file.message}" for file in plan.broken]
         self._n_written = 0  # tokens, for the progress bar
         self._n_copied = 0
         self._bar: bars.Progress | None = None
         self._plain_s: float | None = None  # one token, decoded plainly
         self._run_s = 0.0  # from the first prompt to the last result
-        self._rows: list[tuple[str, str]] = []
+        self._summary_lines: list[tuple[str, str]] = []
 
     @property
     def is_failed(self) -> bool:
         return self.summary.is_failed or bool(self._plan.broken)
 
-    def plan(self, expected: Estimate | None) -> None:
-        """What would be edited, what would not, and what a run would take."""
+    def report_plan(self, expected: Estimate | None) -> None:
+        """Print what would be edited, what would not, and what a run would take."""
         if self._output == "diff":
             for file in self._plan.files:
                 names = " ".join(target.name for target in file.targets)
                 print(f"{file.path}  {names}".rstrip())
         else:
-            print_json(
-                {
-                    "files": [asdict(file) for file in self._plan.files],
-                    "skipped": [asdict(one) for one in self._plan.skipped],
-                    "broken": [asdict(one) for one in self._plan.broken],
-                    "estimate": asdict(expected) if expected else None,
-                }
-            )
-        self._tell_plan(expected)
-        for problem in self._problems:
-            print_status(f"failed: {problem}")
+            print_json(build_plan_record(self._plan, expected))
+        self._print_plan_line(expected)
+        self._print_problems()
 
-    def resumed(self, log: Log) -> None:
+    def report_resumed(self, log: RunLog) -> None:
         """Count what an earlier process did of this run."""
         print_status(f"resuming the run {log.started.run}")
         for closed in log.closed.values():
-            if closed.state != "failed":
+            if closed.state != "failed":  # what failed is tried again
                 self.summary.count(closed.state, closed.kinds)
                 if closed.message:
                     self._problems.append(f"{closed.path}: {closed.message}")
 
-    def replied(self, reply: Reply) -> None:
+    def count_reply(self, reply: Reply) -> None:
         """Move the progress bar on."""
-        if isinstance(reply.completion, Completion) and not reply.cached:
+        if isinstance(reply.completion, Completion) and not reply.is_cached:
             self._n_written += reply.completion.stats.output_tokens
             self._n_copied += reply.completion.stats.accepted
         if self._bar:
@@ -95,30 +94,34 @@ class CodemodReporter:
             self._bar.update(task.id, advance=1, figures=f"{speed}, {share}")
 
     def add(self, result: FileResult) -> None:
-        """One more file."""
+        """Count and print one more file."""
         self.summary.add(result)
-        self._problems += problems(result)
-        if self._keeps:
+        self._problems += describe_problems(result)
+        if self._keep_results:
             self._results.append(result)
         if self._output == "jsonl":
-            print_json(record(result))
+            print_json(build_file_record(result))
         elif self._output == "diff" and result.document and result.new_text is not None:
-            with self._paused():
-                print_diff(unified_diff(result.document.text, result.new_text, result.path))
+            # The bar is drawn on the line that the diff would begin on.
+            if self._bar:
+                self._bar.stop()
+            print_diff(unified_diff(result.document.text, result.new_text, result.path))
+            if self._bar:
+                self._bar.start()
         sys.stdout.flush()
 
     @contextmanager
-    def progress(self, expected: Estimate, *, is_bar: bool) -> Iterator[None]:
-        """Say what is ahead, and perhaps draw a bar on stderr meanwhile."""
-        self._tell_plan(expected)
+    def show_progress(self, expected: Estimate, *, has_bar: bool) -> Iterator[None]:
+        """Print what is ahead, time the run, and perhaps draw a bar on stderr meanwhile."""
+        self._print_plan_line(expected)
         self._plain_s = expected.plain_s
         start = time.monotonic()
-        with self._drawn() if is_bar else nullcontext():
+        with self._draw_bar() if has_bar else nullcontext():
             yield
         self._run_s = time.monotonic() - start
 
     @contextmanager
-    def _drawn(self) -> Iterator[None]:
+    def _draw_bar(self) -> Iterator[None]:
         columns = (
             bars.BarColumn(),
             bars.MofNCompleteColumn(),
@@ -133,37 +136,29 @@ class CodemodReporter:
             yield
         self._bar = None
 
-    def end(self, wall_s: float, *, run: str) -> None:
-        """The summary, and the failed files last."""
-        self._rows = rows(
+    def report_end(self, wall_s: float, *, run: str) -> None:
+        """Print the summary, and the failed files last. `run` is "" where nothing was written."""
+        self._summary_lines = format_summary(
             self.summary, self._plan, wall_s=wall_s, run_s=self._run_s, plain_s=self._plain_s
         )
-        if self._output == "jsonl":
-            print_json(self._totals(run))
-        elif self._output == "json":
-            print_json({"files": [record(one) for one in self._results]} | self._totals(run))
-        elif self._output == "sarif":
-            print_json(sarif(self._results, self._plan.broken))
-        for label, value in self._rows:
-            print_status(f"{label:<8} {value}")
+        if self._output == "sarif":
+            print_json(build_sarif(self._results, self._plan.broken))
+        elif self._output in ("json", "jsonl"):
+            record = build_run_record(self.summary, self._plan, run)
+            if self._output == "json":
+                record["files"] = [build_file_record(result) for result in self._results]
+            print_json(record)
+        for label, text in self._summary_lines:
+            print_status(f"{label:<8} {text}")
         if run:
             print_status(f"{'run':<8} {run} (`redraft codemod undo {run}` reverts it)")
-        for problem in self._problems:
-            print_status(f"failed: {problem}")
+        self._print_problems()
 
-    def page(self) -> str:
-        """The run as HTML."""
-        return html(self._instruction, self._plan, self._results, self._rows)
+    def render_page(self) -> str:
+        """Return the run as HTML, once it was reported."""
+        return render_html(self._instruction, self._plan, self._results, self._summary_lines)
 
-    def _totals(self, run: str) -> dict[str, Any]:
-        return {
-            "summary": self.summary.as_dict(),
-            "run": run or None,
-            "skipped": [asdict(one) for one in self._plan.skipped],
-            "broken": [asdict(one) for one in self._plan.broken],
-        }
-
-    def _tell_plan(self, expected: Estimate | None) -> None:
+    def _print_plan_line(self, expected: Estimate | None) -> None:
         n_targets, n_files = self._plan.n_targets, len(self._plan.files)
         text = f"plan     {pluralize(n_targets, 'target')} in {pluralize(n_files, 'file')}"
         if expected:
@@ -173,25 +168,24 @@ class CodemodReporter:
             text += f", {max(1, round(expected.seconds / 60))} min"
         print_status(text)
 
-    @contextmanager
-    def _paused(self) -> Iterator[None]:
-        if self._bar:
-            self._bar.stop()
-        yield
-        if self._bar:
-            self._bar.start()
+    def _print_problems(self) -> None:
+        for problem in self._problems:
+            print_status(f"failed: {problem}")
 
 
 class InterruptHandler:
-    """The first Ctrl-C asks to stop, the second one does it. `at_once` makes the first do it."""
+    """Turns the first Ctrl-C into `requested`, a request to stop; the second one stops at once.
+
+    With `is_immediate` the first one does too, for as long as a question waits for its answer.
+    """
 
     def __init__(self) -> None:
-        self.asked = False
-        self.at_once = False
-        self._before: Any = signal.SIG_DFL
+        self.requested = False
+        self.is_immediate = False
+        self._previous: Any = signal.SIG_DFL
 
     def __enter__(self) -> "InterruptHandler":
-        self._before = signal.signal(signal.SIGINT, self._interrupt)
+        self._previous = signal.signal(signal.SIGINT, self._interrupt)
         return self
 
     def __exit__(
@@ -200,40 +194,40 @@ class InterruptHandler:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        signal.signal(signal.SIGINT, self._before)
+        signal.signal(signal.SIGINT, self._previous)
 
     def _interrupt(self, _: int, __: FrameType | None) -> None:
-        if self.asked or self.at_once:
+        if self.requested or self.is_immediate:
             raise KeyboardInterrupt
-        self.asked = True
+        self.requested = True
         print_status("stopping after the write in hand; Ctrl-C again stops now")
 
 
-def reviewer(stopper: InterruptHandler) -> Review:
-    """Asks on stderr about each edit, and reads the answer from stdin; its end means quit."""
-    wants_all = False
+def make_reviewer(interrupt: InterruptHandler) -> Review:
+    """Return a function that asks on stderr about each edit and reads the answer from stdin.
+
+    The end of stdin means quit.
+    """
+    accepts_all = False
 
     def review(path: str, document: Document, result: TargetResult) -> Verdict:
-        nonlocal wants_all
-        if wants_all or not isinstance(result.ending, Rewritten):
+        nonlocal accepts_all
+        if accepts_all or not isinstance(result.outcome, Rewritten):
             return "yes"
-        print_diff(unified_diff(document.text, result.ending.new_text, path))
+        print_diff(unified_diff(document.text, result.outcome.new_text, path))
         sys.stdout.flush()
+        question = f"{path}:{result.line} [y]es, [n]o, [e]dit the instruction, [a]ll, [q]uit? "
         while True:
-            answer = _read(
-                f"{path}:{result.line} [y]es, [n]o, [e]dit the instruction, [a]ll, [q]uit? ",
-                stopper,
-            )
-            match answer[:1].lower():
+            match _ask(question, interrupt)[:1].lower():
                 case "y":
                     return "yes"
                 case "n":
                     return "no"
                 case "a":
-                    wants_all = True
+                    accepts_all = True
                     return "yes"
                 case "e":
-                    if instruction := _read("instruction: ", stopper):
+                    if instruction := _ask("instruction: ", interrupt):
                         return RetryRequest(instruction)
                 case "q":
                     return "quit"
@@ -241,15 +235,15 @@ def reviewer(stopper: InterruptHandler) -> Review:
     return review
 
 
-def _read(question: str, stopper: InterruptHandler) -> str:
-    """One answer; "q" where there will be none any more."""
+def _ask(question: str, interrupt: InterruptHandler) -> str:
+    """Return one answer; "q" where there will be none any more."""
     sys.stderr.write(question)
     sys.stderr.flush()
-    stopper.at_once = True
+    interrupt.is_immediate = True
     try:
         line = sys.stdin.readline()
     except KeyboardInterrupt:
-        stopper.asked, line = True, ""
+        interrupt.requested, line = True, ""
     finally:
-        stopper.at_once = False
+        interrupt.is_immediate = False
     return line.strip() if line else "q"

@@ -1,9 +1,8 @@
-"""One instruction over a code base: which files, which targets, and writing without loss.
+"""Apply one instruction to a code base: choose files and targets, edit, and write without loss.
 
-In the order of a run: `walk` and `ignore` (which files may be touched), `select` (which parts of
-them), `plan` and `estimate` (both together, and the sums), `task` and `replies` (what the model is
-asked, and its replies, from the `cache` where it knows them, or from a cluster: `distribute`),
-`edit` (the edits of one file together), `run` (all files), `write` and `journal` (on disk, so that
-it can be resumed and undone). `recipe` reads a shared codemod, `git` and `commands` run programs,
-`results`, `sarif` and `report` tell what came of it.
+In the order of a run: `discover` (which files may be touched), `select` (which parts of them),
+`plan` (both together, and an estimate), `run` (all files: read, ask, merge, format, write),
+`replies` (from the model or the cache; with `ray` from a cluster), `write` and `journal` (on disk,
+so that a run can be resumed and undone). `recipe` reads a codemod kept in a file, `programs` runs
+git and the user's commands, `results` and `output` tell how it ended.
 """

@@ -1,4 +1,4 @@
-"""The journal of a run: one JSON object a line, on disk before what it tells of is done.
+"""Keep the journal of a run: one JSON object a line, on disk before what it tells of is done.
 
 A write is announced with all its edits, so that it can be finished, or undone, from the journal
 alone. A last line that a crash cut off counts as never written. Knows records, not how they come
@@ -8,7 +8,7 @@ about; the folder lies outside the repository, and only its user may read it.
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -18,27 +18,27 @@ import platformdirs
 from filelock import FileLock, Timeout
 
 from redraft.codemod.plan import PlannedFile
-from redraft.codemod.results import State
+from redraft.codemod.results import FileState
 from redraft.errors import InputError, RedraftError
 from redraft.records import Span
 from redraft.syntax import Target
 
 __all__ = [
-    "Announced",
-    "Closed",
+    "FileClosed",
     "Journal",
-    "Log",
-    "Started",
-    "Undone",
-    "folder_of",
-    "logs",
+    "RunLog",
+    "RunStarted",
+    "WriteAnnounced",
+    "WriteUndone",
+    "journal_folder",
+    "read_logs",
 ]
 
 VERSION: Final = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Started:
+class RunStarted:
     """The first record. `identity` is a hash of all that decides the results."""
 
     run: str
@@ -54,7 +54,7 @@ class Started:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Announced:
+class WriteAnnounced:
     """A file is about to be replaced. `edits`: (offset in the old text, old part, new part)."""
 
     path: str
@@ -65,48 +65,60 @@ class Announced:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Closed:
+class FileClosed:
     """A file is done with, as `redraft.codemod.results.FileResult` tells."""
 
     path: str
-    state: State
+    state: FileState
     written: bool
     message: str
     kinds: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Undone:
+class WriteUndone:
     """The file holds again what it held before the run."""
 
     path: str
 
 
-Record: TypeAlias = Started | Announced | Closed | Undone
+Record: TypeAlias = RunStarted | WriteAnnounced | FileClosed | WriteUndone
 
-_KINDS: Final = {cls.__name__.lower(): cls for cls in (Started, Announced, Closed, Undone)}
+_RECORDS: Final[Mapping[str, type[Record]]] = {
+    "started": RunStarted,
+    "announced": WriteAnnounced,
+    "closed": FileClosed,
+    "undone": WriteUndone,
+}
+_NAMES: Final = {cls: name for name, cls in _RECORDS.items()}
 
 
 @dataclass(slots=True, kw_only=True)
-class Log:
-    """What a journal tells."""
+class RunLog:
+    """The run that a journal tells of."""
 
     path: Path
-    started: Started
-    announced: dict[str, Announced] = field(default_factory=dict)
-    closed: dict[str, Closed] = field(default_factory=dict)
+    started: RunStarted
+    announced: dict[str, WriteAnnounced] = field(default_factory=dict)
+    closed: dict[str, FileClosed] = field(default_factory=dict)
     undone: set[str] = field(default_factory=set)
 
     @classmethod
-    def read(cls, path: Path) -> "Log | None":
+    def read(cls, path: Path) -> "RunLog | None":
         """Read a journal; None where not even its start was written.
 
         Raises InputError where it is missing, damaged, or of another version.
         """
-        records = list(_records(path))
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise InputError(f"cannot read the journal {path}: {error.strerror}") from error
+        # What follows the last line feed was cut off by a crash.
+        lines = data.split(b"\n")[:-1]
+        records = [_parse(line, f"{path}, line {n},") for n, line in enumerate(lines, 1)]
         if not records:
             return None
-        if not isinstance(records[0], Started):
+        if not isinstance(records[0], RunStarted):
             raise InputError(f"{path} is damaged: it does not begin with the start of a run")
         log = cls(path=path, started=records[0])
         for record in records[1:]:
@@ -114,31 +126,32 @@ class Log:
         return log
 
     def add(self, record: Record) -> None:
+        """Take the next record into account. Raises InputError for a second start."""
         match record:
-            case Announced():
+            case WriteAnnounced():
                 self.announced[record.path] = record
                 self.closed.pop(record.path, None)
-            case Closed():
+            case FileClosed():
                 self.closed[record.path] = record
-            case Undone():
+            case WriteUndone():
                 self.undone.add(record.path)
-            case Started():
+            case RunStarted():
                 raise InputError(f"{self.path} is damaged: it begins twice")
 
     @property
     def is_finished(self) -> bool:
-        """Whether every file of the plan is done with, and none failed."""
-        return not self.unsettled and not self.left
+        """True where every file of the plan is done with, and none failed."""
+        return not self.unsettled and not self.remaining
 
     @property
-    def unsettled(self) -> tuple[Announced, ...]:
+    def unsettled(self) -> tuple[WriteAnnounced, ...]:
         """The writes that may have happened or not."""
-        return tuple(one for path, one in self.announced.items() if path not in self.closed)
+        return tuple(write for path, write in self.announced.items() if path not in self.closed)
 
     @property
-    def left(self) -> tuple[PlannedFile, ...]:
+    def remaining(self) -> tuple[PlannedFile, ...]:
         """The files nothing was announced for, or that failed: those are tried again."""
-        unsettled = {one.path for one in self.unsettled}
+        unsettled = {write.path for write in self.unsettled}
         done = {path for path, closed in self.closed.items() if closed.state != "failed"}
         return tuple(file for file in self.started.files if file.path not in unsettled | done)
 
@@ -152,8 +165,9 @@ class Journal:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._lock.acquire()
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
-            os.ftruncate(self._file, _whole(path))
-            _sync(path.parent)
+            # A last line without its line feed was cut off by a crash: it never happened.
+            os.ftruncate(self._file, path.read_bytes().rfind(b"\n") + 1)
+            _sync_folder(path.parent)
         except Timeout as error:
             raise InputError(f"the run {path.stem} is still going on in another process") from error
         except OSError as error:
@@ -162,10 +176,10 @@ class Journal:
 
     def append(self, record: Record) -> None:
         """Put `record` on disk. Raises RedraftError where that fails."""
-        line = json.dumps({"record": type(record).__name__.lower(), **asdict(record)}) + "\n"
+        line = json.dumps({"record": _NAMES[type(record)], **asdict(record)}) + "\n"
         try:
             data = line.encode()
-            while data:
+            while data:  # a nearly full disk takes a part only
                 data = data[os.write(self._file, data) :]
             os.fsync(self._file)
         except OSError as error:
@@ -188,19 +202,19 @@ class Journal:
         self.close()
 
 
-def folder_of(root: Path) -> Path:
-    """Where the journals of runs in `root` lie: in the user's state folder."""
+def journal_folder(root: Path) -> Path:
+    """Return where the journals of runs in `root` lie: in the user's state folder."""
     key = hashlib.sha256(str(root).encode("utf-8", "surrogateescape")).hexdigest()[:16]
     return platformdirs.user_state_path("redraft") / "codemod" / key
 
 
-def logs(folder: Path) -> list[Log]:
-    """The runs whose journals lie in `folder`, the oldest first."""
-    read = (Log.read(path) for path in sorted(folder.glob("*.jsonl")))
-    return [log for log in read if log is not None]
+def read_logs(folder: Path) -> list[RunLog]:
+    """Return the runs whose journals lie in `folder`, the oldest first."""
+    logs = (RunLog.read(path) for path in sorted(folder.glob("*.jsonl")))
+    return [log for log in logs if log is not None]
 
 
-def _sync(folder: Path) -> None:
+def _sync_folder(folder: Path) -> None:
     """Make the name of a new journal last as long as its records."""
     handle = os.open(folder, os.O_RDONLY)
     try:
@@ -209,44 +223,28 @@ def _sync(folder: Path) -> None:
         os.close(handle)
 
 
-def _whole(path: Path) -> int:
-    """How many bytes of the file are whole lines."""
-    return path.read_bytes().rfind(b"\n") + 1
-
-
-def _records(path: Path) -> Iterator[Record]:
+def _parse(line: bytes, place: str) -> Record:
+    """Return the record in `line`. Raises InputError, naming `place`, where it is none."""
     try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"cannot read the journal {path}: {error.strerror}") from error
-    lines = data.split(b"\n")[:-1]
-    return (_record(line, f"{path}, line {number},") for number, line in enumerate(lines, 1))
-
-
-def _record(line: bytes, place: str) -> Record:
-    try:
-        return _parsed(json.loads(line))
+        entry = json.loads(line)
+        cls = _RECORDS[entry.pop("record")]
+        # JSON has lists and objects only: make them tuples and records again.
+        if "files" in entry:
+            entry["files"] = tuple(_parse_file(file) for file in entry["files"])
+            entry["broken"] = tuple(entry["broken"])
+        if "edits" in entry:
+            entry["edits"] = tuple((start, old, new) for start, old, new in entry["edits"])
+        return cls(**entry)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(
             f"{place} is damaged or of another version of redraft: {error!r}"
         ) from error
 
 
-def _parsed(entry: dict[str, Any]) -> Record:
-    kind = _KINDS[entry.pop("record")]
-    if "files" in entry:
-        entry["files"] = tuple(map(_planned, entry["files"]))
-        entry["broken"] = tuple(entry["broken"])
-    if "edits" in entry:
-        entry["edits"] = tuple((start, old, new) for start, old, new in entry["edits"])
-    record: Record = kind(**entry)
-    return record
-
-
-def _planned(entry: dict[str, Any]) -> PlannedFile:
+def _parse_file(entry: dict[str, Any]) -> PlannedFile:
     targets = tuple(
-        Target(name=one["name"], kind=one["kind"], span=Span(**one["span"]))
-        for one in entry.pop("targets")
+        Target(name=target["name"], kind=target["kind"], span=Span(**target["span"]))
+        for target in entry.pop("targets")
     )
     return PlannedFile(**entry, targets=targets)
 

@@ -1,16 +1,20 @@
-"""What a run will do before it does anything: which files and which targets in them.
+"""Plan a run before it does anything: the files, the targets in them, and what that will take.
 
-Reads every file once; a run reads it again and notices when it is another one by then.
+Reads every file once; a run reads it again and notices when it is another one by then. The
+estimate is a sum of measured figures, not a promise: tokens are extrapolated from a sample of the
+files, and seconds from what passes cost on this machine, as if guesses were as good as they mostly
+are.
 """
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, Protocol, runtime_checkable
 
-from redraft.codemod.discover import Rules, Skipped, walk
+from redraft.codemod.discover import FileRules, Skipped, walk
 from redraft.codemod.select import Selection
 from redraft.errors import InputError
 from redraft.records import Exactness, Model
@@ -24,12 +28,20 @@ __all__ = [
     "Plan",
     "PlannedFile",
     "SupportsCosts",
-    "best_jobs",
+    "choose_jobs",
     "digest",
     "estimate",
     "plan",
-    "tokens_per_s",
+    "predict_tokens_per_s",
 ]
+
+_N_SAMPLES: Final = 20  # files whose tokens are counted
+_FRAME_TOKENS: Final = 60  # tokens around a file and the instruction
+_NAME_TOKENS: Final = 20  # tokens that say which part of the file is meant
+_P_RIGHT: Final = 0.85  # the chance that a guessed token is right, given that those before it are
+_MAX_JOBS: Final = 6  # each takes memory for a text of its own, and more bring next to nothing
+_GOOD_RATE: Final = 0.97  # of the best rate: where fewer replies at once reach it, they do
+_DEFAULT_JOBS: Final = 4  # where nobody knows what passes cost
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +80,7 @@ class Plan:
 def plan(
     root: Path,
     paths: Sequence[Path],
-    rules: Rules,
+    rules: FileRules,
     selection: Selection,
     *,
     limit: int | None = None,
@@ -76,39 +88,48 @@ def plan(
 ) -> Plan:
     """Find the files under `paths` and their targets, the first `limit` of them.
 
-    `writable` finds out now which files could not be written. Raises InputError where the
+    `writable` also finds the files that could not be written. Raises InputError where the
     selection has a query that none of the languages met knows.
     """
-    look = _Look(root, rules, selection, writable=writable)
-    found = [one if isinstance(one, Skipped) else look(one) for one in walk(root, paths, rules)]
-    if look.foreign and not look.n_read:
-        raise look.foreign[0]
+    planner = _FilePlanner(root, rules, selection, writable=writable)
+    entries = [
+        entry if isinstance(entry, Skipped) else planner.plan_file(entry)
+        for entry in walk(root, paths, rules)
+    ]
+    if planner.query_errors and not planner.n_read:
+        raise planner.query_errors[0]
+    planned: list[PlannedFile] = []
+    n_left = sys.maxsize if limit is None else limit
+    for file in entries:
+        if isinstance(file, PlannedFile) and n_left:
+            planned.append(replace(file, targets=file.targets[:n_left]))
+            n_left -= len(planned[-1].targets)
     return Plan(
         root=root,
-        files=tuple(_limited((one for one in found if isinstance(one, PlannedFile)), limit)),
-        skipped=tuple(one for one in found if isinstance(one, Skipped)),
-        broken=tuple(one for one in found if isinstance(one, Broken)),
+        files=tuple(planned),
+        skipped=tuple(entry for entry in entries if isinstance(entry, Skipped)),
+        broken=tuple(entry for entry in entries if isinstance(entry, Broken)),
     )
 
 
 def digest(data: bytes) -> str:
-    """The sha256 of `data` in hex."""
+    """Return the sha256 of `data` in hex."""
     return hashlib.sha256(data).hexdigest()
 
 
 @dataclass(slots=True)
-class _Look:
-    """Looks into files; `foreign` are queries that a file's language did not know."""
+class _FilePlanner:
+    """Looks into files; `query_errors` are for queries that a file's language did not know."""
 
     root: Path
-    rules: Rules
+    rules: FileRules
     selection: Selection
     writable: bool = field(kw_only=True)
     n_read: int = 0
-    foreign: list[InputError] = field(default_factory=list)
+    query_errors: list[InputError] = field(default_factory=list)
 
-    def __call__(self, path: str) -> PlannedFile | Skipped | Broken | None:
-        """None where there is nothing to edit in the file."""
+    def plan_file(self, path: str) -> PlannedFile | Skipped | Broken | None:
+        """Return the file with its targets; None where there is nothing to edit in it."""
         try:
             document = files.read(self.root / path)
         except InputError as error:
@@ -117,16 +138,23 @@ class _Look:
                 return Broken(path=path, message=str(error))
             return Skipped(path=path, reason=str(error))
         language = language_of(path, document.text)
-        if not self._counts(language):
+        # A file that a pattern named may be edited as plain text.
+        is_known = language in LANGUAGES or bool(self.rules.include)
+        if not (language in self.rules.languages if self.rules.languages else is_known):
             return None
         try:
-            targets = self.selection.targets(document.text, language)
+            targets = self.selection.find_targets(document.text, language)
         except InputError as error:
-            self.foreign.append(error)
+            # `(call) @c` is a query in Python and none in JavaScript: it is wrong only where no
+            # language of the run knows it.
+            self.query_errors.append(error)
             return Skipped(path=path, reason=str(error))
         self.n_read += 1
-        if targets and self.writable and (problem := _unwritable(self.root / path)):
-            return Broken(path=path, message=problem)
+        if targets and self.writable:
+            needed = (self.root / path, (self.root / path).parent)
+            for place in (place for place in needed if not os.access(place, os.W_OK)):
+                message = f"cannot write {needed[0]}: no permission to change {place}"
+                return Broken(path=path, message=message)
         planned = PlannedFile(
             path=path,
             sha256=digest(document.encode()),
@@ -136,48 +164,16 @@ class _Look:
         )
         return planned if targets else None
 
-    def _counts(self, language: str | None) -> bool:
-        if self.rules.languages:
-            return language in self.rules.languages
-        # A file that a pattern named may be edited as plain text.
-        return language in LANGUAGES or bool(self.rules.include)
-
-
-def _unwritable(path: Path) -> str:
-    needed = (path, path.parent)
-    closed = next((one for one in needed if not os.access(one, os.W_OK)), None)
-    return f"cannot write {path}: no permission to change {closed}" if closed else ""
-
-
-def _limited(planned: Iterable[PlannedFile], limit: int | None) -> Iterator[PlannedFile]:
-    """`planned` with the first `limit` targets only."""
-    left = limit
-    for file in planned:
-        if left is None:
-            yield file
-        elif left > 0:
-            yield replace(file, targets=file.targets[:left])
-            left -= len(file.targets)
-
-
-_SAMPLE: Final = 20  # files whose tokens are counted
-_WORDING: Final = 60  # tokens around a file and the instruction
-_NAMING: Final = 20  # tokens that say which part of the file is meant
-_RIGHT: Final = 0.85  # the chance that a guessed token is right, given that those before it are
-_MOST_JOBS: Final = 6  # each takes memory for a text of its own, and more bring next to nothing
-_WORTH: Final = 0.97  # of the best rate: where fewer replies at once reach it, they do
-_UNKNOWN_JOBS: Final = 4  # where nobody knows what passes cost
-
 
 class Costs(Protocol):
-    """T(rows): what a pass of so many rows takes, as `redraft_lookup.CostCurve` has it."""
+    """T(rows): the seconds a pass of so many rows takes, as in `redraft_lookup.CostCurve`."""
 
     @property
     def max_rows(self) -> int:
         """The most rows that were measured."""
 
     def seconds(self, rows: int) -> float:
-        """T(rows) for 1 <= rows <= max_rows."""
+        """Return T(rows) for 1 <= rows <= max_rows."""
 
 
 @runtime_checkable
@@ -185,12 +181,12 @@ class SupportsCosts(Protocol):
     """A model that knows what its passes cost."""
 
     def costs(self, depth: int, exactness: Exactness) -> Costs | None:
-        """T(rows) behind about `depth` tokens at that exactness; None where that says nothing."""
+        """Return T(rows) behind about `depth` tokens at that exactness; None where unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """What is ahead. Times in seconds, None where nobody knows what passes cost."""
+    """The tokens and the time of a run. Times in seconds, None where no cost is known."""
 
     prompt_tokens: int
     output_tokens: int
@@ -208,25 +204,26 @@ def estimate(
     jobs: int | None,
     n_workers: int = 1,
 ) -> Estimate:
-    """The sums for `plan`, if nothing of it is known from the cache.
+    """Estimate what `plan` takes if no reply to it is in the cache.
 
     `jobs` None: as many as pay, by what passes cost.
     """
     n_chars = sum(file.n_chars for file in plan.files)
     n_edited = sum(len(target.span) for file in plan.files for target in file.targets)
-    per_char = _tokens_per_char(plan, model.count_tokens)
-    n_around = model.count_tokens(instruction) + _WORDING
+    per_char = _sample_tokens_per_char(plan, model.count_tokens)
     output = int(per_char * n_edited)
-    prompt = int(per_char * n_chars) + len(plan.files) * n_around + plan.n_targets * _NAMING
+    # A file and the instruction are read once; each target adds the words that name it.
+    n_frame = model.count_tokens(instruction) + _FRAME_TOKENS
+    prompt = int(per_char * n_chars) + len(plan.files) * n_frame + plan.n_targets * _NAME_TOKENS
     depth = prompt // max(1, len(plan.files))
     costs = model.costs(depth, exactness) if isinstance(model, SupportsCosts) else None
     plain = model.costs(depth, "fast") if isinstance(model, SupportsCosts) else None
     if costs is None or plain is None:
-        jobs = jobs or _UNKNOWN_JOBS
+        jobs = jobs or _DEFAULT_JOBS
         return Estimate(prompt_tokens=prompt, output_tokens=output, jobs=jobs)
-    jobs = jobs or best_jobs(costs)
+    jobs = jobs or choose_jobs(costs)
     prefill = prompt / costs.max_rows * costs.seconds(costs.max_rows)
-    decode = output / tokens_per_s(costs, jobs)
+    decode = output / predict_tokens_per_s(costs, jobs)
     return Estimate(
         prompt_tokens=prompt,
         output_tokens=output,
@@ -236,28 +233,30 @@ def estimate(
     )
 
 
-def best_jobs(costs: Costs) -> int:
-    """How many replies at once bring the most tokens a second; the fewest that nearly do."""
-    rates = {n: tokens_per_s(costs, n) for n in range(1, min(_MOST_JOBS, costs.max_rows) + 1)}
+def choose_jobs(costs: Costs) -> int:
+    """Return how many replies at once bring the most tokens a second; the fewest that nearly do."""
+    n_jobs = range(1, min(_MAX_JOBS, costs.max_rows) + 1)
+    rates = {n: predict_tokens_per_s(costs, n) for n in n_jobs}
     best = max(rates.values())
-    return next(n for n, rate in rates.items() if rate >= _WORTH * best)
+    return next(n for n, rate in rates.items() if rate >= _GOOD_RATE * best)
 
 
-def tokens_per_s(costs: Costs, jobs: int) -> float:
-    """The rate at which `jobs` replies at once are written, at the draft length that suits them.
+def predict_tokens_per_s(costs: Costs, jobs: int) -> float:
+    """Return the rate at which `jobs` replies at once are written, at the best draft length.
 
     A pass with k guesses for each brings 1 + p + ... + p^k tokens of each, p being the chance that
-    one more guess is right.
+    one more guess is right (Leviathan et al. 2023, https://arxiv.org/abs/2211.17192, eq. 1).
     """
     jobs = min(jobs, costs.max_rows)
     lengths = range(1, costs.max_rows // jobs + 1)
-    gains = ((1 - _RIGHT**rows) / (1 - _RIGHT) for rows in lengths)
+    gains = ((1 - _P_RIGHT**rows) / (1 - _P_RIGHT) for rows in lengths)
     rates = (gain / costs.seconds(jobs * n) for n, gain in zip(lengths, gains, strict=True))
     return jobs * max(rates)
 
 
-def _tokens_per_char(plan: Plan, count: Callable[[str], int]) -> float:
-    step = max(1, len(plan.files) // _SAMPLE)
+def _sample_tokens_per_char(plan: Plan, count_tokens: Callable[[str], int]) -> float:
+    """Return the tokens a character has in some files of `plan`, spread evenly over it."""
+    step = max(1, len(plan.files) // _N_SAMPLES)
     n_chars = n_tokens = 0
     for file in plan.files[::step]:
         try:
@@ -265,5 +264,5 @@ def _tokens_per_char(plan: Plan, count: Callable[[str], int]) -> float:
         except InputError:  # the run will say so
             continue
         n_chars += len(text)
-        n_tokens += count(text)
+        n_tokens += count_tokens(text)
     return n_tokens / n_chars if n_chars else 0.0

@@ -1,18 +1,18 @@
-"""How targets, files and whole runs ended.
+"""Records of how targets, files and whole runs ended, and their sums.
 
-Records and sums only; nothing of models, journals or terminals.
+Knows nothing of models, journals or terminals.
 """
 
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from redraft.records import Outcome, Refused, Rewritten, Stats, Unchanged
 from redraft.syntax import Target
 from redraft.text.files import Document
 
-__all__ = ["Declined", "Ending", "FileResult", "State", "Summary", "TargetResult", "kind_of"]
+__all__ = ["Declined", "FileResult", "FileState", "Summary", "TargetResult"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,9 +22,7 @@ class Declined:
     stats: Stats
 
 
-Ending: TypeAlias = Outcome | Declined
-
-State: TypeAlias = Literal[
+FileState: TypeAlias = Literal[
     "changed",  # there is a new text; `written` says whether the file holds it
     "unchanged",  # nothing to change, or everything was refused or declined
     "rolled_back",  # written, and put back since the verification failed
@@ -34,21 +32,34 @@ State: TypeAlias = Literal[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetResult:
-    """How one target ended. `line` and `last_line` count from 1."""
+    """The ending of one target. `line` and `last_line` count from 1."""
 
     target: Target
     line: int
     last_line: int
-    ending: Ending
-    cached: bool = False  # the reply was known from an earlier run
+    outcome: Outcome | Declined
+    is_cached: bool = False  # the reply was known from an earlier run
+
+    @property
+    def kind(self) -> str:
+        """The outcome in one word, a refusal with its reason."""
+        match self.outcome:
+            case Rewritten():
+                return "rewritten"
+            case Unchanged():
+                return "unchanged"
+            case Declined():
+                return "declined"
+            case Refused(reason=reason):
+                return f"refused: {reason}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileResult:
-    """How one file ended. `new_text` is there for a changed file only."""
+    """The ending of one file. `new_text` is there for a changed file only."""
 
     path: str
-    state: State
+    state: FileState
     targets: tuple[TargetResult, ...] = ()
     document: Document | None = None  # as it was read
     new_text: str | None = None
@@ -57,29 +68,20 @@ class FileResult:
 
     @property
     def kinds(self) -> Mapping[str, int]:
-        """How many targets ended in which way, as `kind_of` says."""
-        return Counter(kind_of(result.ending) for result in self.targets)
-
-
-def kind_of(ending: Ending) -> str:
-    """One word for an ending, refusals with their reason."""
-    match ending:
-        case Rewritten():
-            return "rewritten"
-        case Unchanged():
-            return "unchanged"
-        case Declined():
-            return "declined"
-        case Refused(reason=reason):
-            return f"refused: {reason}"
+        """The number of targets by `TargetResult.kind`."""
+        return Counter(result.kind for result in self.targets)
 
 
 @dataclass(slots=True, kw_only=True)
 class Summary:
-    """The sums of a run so far. Time in seconds, of decoding and of prefill."""
+    """The sums of a run so far. Times in seconds.
 
-    files: Counter[str] = field(default_factory=Counter)  # by State
-    targets: Counter[str] = field(default_factory=Counter)  # by `kind_of`
+    A field that is called like one of `redraft.records.Stats` is summed over all replies by
+    itself; `redraft.codemod.output.summary` puts the sums into words.
+    """
+
+    files: Counter[str] = field(default_factory=Counter)  # by FileState
+    targets: Counter[str] = field(default_factory=Counter)  # by TargetResult.kind
     prompt_tokens: int = 0
     reused_tokens: int = 0
     output_tokens: int = 0
@@ -88,26 +90,21 @@ class Summary:
     decode_s: float = 0.0
     prefill_s: float = 0.0
 
-    def count(self, state: State, kinds: Mapping[str, int]) -> None:
+    def count(self, state: FileState, kinds: Mapping[str, int]) -> None:
         """Count one more file, which cost nothing this time."""
         self.files[state] += 1
         self.targets.update(kinds)
 
     def add(self, result: FileResult) -> None:
-        """Count one more file; what a known reply once cost is not counted again."""
+        """Count one more file; what a cached reply once cost is not counted again."""
         self.count(result.state, result.kinds)
-        for stats in (one.ending.stats for one in result.targets if not one.cached):
-            self.prompt_tokens += stats.prompt_tokens
-            self.reused_tokens += stats.reused_tokens
-            self.output_tokens += stats.output_tokens
-            self.accepted += stats.accepted
-            self.passes += stats.passes
-            self.decode_s += stats.decode_s
-            self.prefill_s += stats.prefill_s
+        for stats in (target.outcome.stats for target in result.targets if not target.is_cached):
+            for name in _SUMMED:
+                setattr(self, name, getattr(self, name) + getattr(stats, name))
 
-    def as_dict(self) -> dict[str, object]:
-        """The sums as JSON has them."""
-        values = {one.name: getattr(self, one.name) for one in fields(self)}
+    def as_dict(self) -> dict[str, Any]:
+        """Return the sums as JSON has them."""
+        values = {sum_.name: getattr(self, sum_.name) for sum_ in fields(self)}
         return values | {"files": dict(self.files), "targets": dict(self.targets)}
 
     @property
@@ -117,6 +114,11 @@ class Summary:
 
     @property
     def is_failed(self) -> bool:
-        """Whether anything was refused, failed or had to be put back."""
+        """True where anything was refused, failed or had to be put back."""
         refused = any(kind.startswith("refused") for kind in self.targets)
         return refused or bool(self.files["failed"] or self.files["rolled_back"])
+
+
+_SUMMED: Final = tuple(
+    stat.name for stat in fields(Stats) if stat.name in {sum_.name for sum_ in fields(Summary)}
+)

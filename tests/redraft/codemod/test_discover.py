@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from redraft.codemod.discover import MAX_BYTES, Rules, Skipped, root_of, walk
+from redraft.codemod.discover import MAX_BYTES, FileRules, Skipped, find_root, walk
 from redraft.errors import InputError
 
 NAMES = ["a", "b", "build", "x.py", "y.py", "gen.py", "deep"]
@@ -56,12 +56,12 @@ def test_git_and_we_ignore_the_same_files(tmp_path: Path, git, seed: int):
     (tmp_path / ".git" / "info" / "exclude").write_text(random_.choice(PATTERNS) + "\n")
     listed = git("ls-files", "--others", "--exclude-standard", "-z").split("\0")
     expected = {path for path in listed if path.endswith(".py")}
-    assert set(walk(tmp_path, [tmp_path], Rules())) == expected
+    assert set(walk(tmp_path, [tmp_path], FileRules())) == expected
 
 
 def found(root: Path, *paths: Path, **rules) -> dict[str, str]:
     """Each path found, with why it is passed over, or ""."""
-    walked = walk(root, paths or [root], Rules(**rules))
+    walked = walk(root, paths or [root], FileRules(**rules))
     return {
         getattr(one, "path", one): one.reason if isinstance(one, Skipped) else "" for one in walked
     }
@@ -162,13 +162,13 @@ def test_what_is_named_but_ignored_says_so(tmp_path: Path, git):
 def test_the_root_is_the_repository_or_the_common_folder(tmp_path: Path, git, monkeypatch):
     make(tmp_path, "repo/a/x.py", "repo/b/y.py", "other/z.py")
     repo = tmp_path / "repo"
-    assert root_of([repo / "a" / "x.py"]) == repo / "a"
-    assert root_of([repo / "a", repo / "b" / "y.py"]) == repo
+    assert find_root([repo / "a" / "x.py"]) == repo / "a"
+    assert find_root([repo / "a", repo / "b" / "y.py"]) == repo
     git("init", "-q", cwd=repo)
-    assert root_of([repo / "a" / "x.py"]) == repo
+    assert find_root([repo / "a" / "x.py"]) == repo
     monkeypatch.chdir(repo / "a")
-    assert root_of([Path("..")]) == repo
+    assert find_root([Path("..")]) == repo
     with pytest.raises(InputError, match="lies outside of"):
-        root_of([repo / "a", tmp_path / "other"])
+        find_root([repo / "a", tmp_path / "other"])
     with pytest.raises(InputError, match=r"no.py does not exist"):
-        root_of([repo / "no.py"])
+        find_root([repo / "no.py"])

@@ -4,7 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from redraft.codemod.journal import Announced, Closed, Journal, Log, Started, Undone, logs
+from redraft.codemod.journal import (
+    FileClosed,
+    Journal,
+    RunLog,
+    RunStarted,
+    WriteAnnounced,
+    WriteUndone,
+    read_logs,
+)
 from redraft.codemod.plan import PlannedFile
 from redraft.errors import InputError, RedraftError
 from redraft.records import Span
@@ -16,7 +24,7 @@ def planned(path: str) -> PlannedFile:
     return PlannedFile(path=path, sha256=path * 8, language="python", n_chars=9, targets=(target,))
 
 
-STARTED = Started(
+STARTED = RunStarted(
     run="r1",
     at="2026-01-01T00:00:00+00:00",
     root="/r",
@@ -28,14 +36,16 @@ STARTED = Started(
 )
 
 
-def announced(path: str) -> Announced:
-    return Announced(
+def announced(path: str) -> WriteAnnounced:
+    return WriteAnnounced(
         path=path, before="1", after="2", edits=((0, "é", ""), (3, "", "x\r\n")), kinds={"k": 1}
     )
 
 
-def closed(path: str, state: str = "changed") -> Closed:
-    return Closed(path=path, state=state, written=state == "changed", message="", kinds={"k": 1})
+def closed(path: str, state: str = "changed") -> FileClosed:
+    return FileClosed(
+        path=path, state=state, written=state == "changed", message="", kinds={"k": 1}
+    )
 
 
 RECORDS = [
@@ -44,7 +54,7 @@ RECORDS = [
     closed("a"),
     closed("b", "failed"),
     announced("c"),
-    Undone(path="a"),
+    WriteUndone(path="a"),
 ]
 
 
@@ -58,23 +68,23 @@ def journal(tmp_path: Path) -> Path:
 
 
 def test_what_was_written_is_read(journal: Path):
-    log = Log.read(journal)
+    log = RunLog.read(journal)
     assert log
     assert log.started == STARTED
     assert log.announced == {"a": announced("a"), "c": announced("c")}
     assert log.closed == {"a": closed("a"), "b": closed("b", "failed")}
     assert log.undone == {"a"}
     assert log.unsettled == (announced("c"),)
-    assert [file.path for file in log.left] == ["b", "d"]
+    assert [file.path for file in log.remaining] == ["b", "d"]
     assert not log.is_finished
-    assert [one.started for one in logs(journal.parent)] == [STARTED]
+    assert [one.started for one in read_logs(journal.parent)] == [STARTED]
     assert [path.name for path in journal.parent.iterdir()] == ["r1.jsonl"]
 
 
 def test_a_write_announced_again_is_unsettled_again(journal: Path):
     with Journal(journal) as open_:
         open_.append(announced("b"))
-    log = Log.read(journal)
+    log = RunLog.read(journal)
     assert log
     assert [one.path for one in log.unsettled] == ["c", "b"]
 
@@ -84,12 +94,12 @@ def test_a_journal_cut_off_anywhere_is_read_up_to_its_last_whole_line(journal: P
     for length in range(0, len(data) + 1, 7):
         journal.write_bytes(data[:length])
         n_whole = data[:length].count(b"\n")
-        log = Log.read(journal)
+        log = RunLog.read(journal)
         assert (log is None) == (n_whole == 0)
         with Journal(journal) as open_:
-            open_.append(STARTED if n_whole == 0 else Undone(path="z"))
+            open_.append(STARTED if n_whole == 0 else WriteUndone(path="z"))
         assert journal.read_bytes().count(b"\n") == n_whole + 1
-        again = Log.read(journal)
+        again = RunLog.read(journal)
         assert again
         assert ("z" in again.undone) == (n_whole > 0)
 
@@ -109,7 +119,7 @@ def test_a_damaged_journal_is_an_error_that_names_it(journal: Path, damage):
     lines = journal.read_bytes().split(b"\n")[:-1]
     journal.write_bytes(b"\n".join([*damage(lines), b""]))
     with pytest.raises(InputError) as caught:
-        Log.read(journal)
+        RunLog.read(journal)
     assert str(journal) in str(caught.value)
 
 

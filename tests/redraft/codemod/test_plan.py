@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 from tests.redraft.codemod.editing import Together
 
-from redraft.codemod.discover import Rules
-from redraft.codemod.plan import best_jobs, estimate, plan, tokens_per_s
+from redraft.codemod.discover import FileRules
+from redraft.codemod.plan import choose_jobs, estimate, plan, predict_tokens_per_s
 from redraft.codemod.select import Selection
 from redraft.records import Exactness
 from redraft_lookup import CostCurve
@@ -21,7 +21,7 @@ class SupportsCosts(Together):
 
 def test_an_estimate_is_near_what_a_run_then_takes(repo: Path, codemod):
     model = SupportsCosts()
-    planned = plan(repo, [repo], Rules(), Selection())
+    planned = plan(repo, [repo], FileRules(), Selection())
     expected = estimate(planned, model, "rename old", "invariant", jobs=2)
     codemod("rename old", ".", model=model)
     n_prompt = sum(
@@ -33,7 +33,7 @@ def test_an_estimate_is_near_what_a_run_then_takes(repo: Path, codemod):
     assert n_prompt / 2 < expected.prompt_tokens < 2 * n_prompt
     assert n_source / 2 < expected.output_tokens < 2 * n_source
     prefill = expected.prompt_tokens / 48 * 0.44
-    seconds = prefill + expected.output_tokens / tokens_per_s(PADDED, 2)
+    seconds = prefill + expected.output_tokens / predict_tokens_per_s(PADDED, 2)
     assert expected.seconds == pytest.approx(seconds)
     assert (expected.jobs, expected.plain_s) == (2, 0.1)
     two = estimate(planned, model, "rename old", "invariant", jobs=2, n_workers=2)
@@ -41,9 +41,9 @@ def test_an_estimate_is_near_what_a_run_then_takes(repo: Path, codemod):
 
 
 def test_without_measured_costs_there_is_no_time(repo: Path):
-    planned = plan(repo, [repo], Rules(), Selection())
+    planned = plan(repo, [repo], FileRules(), Selection())
     assert estimate(planned, Together(), "x", "fast", jobs=None).seconds is None
-    nothing = plan(repo, [repo / "README.md"], Rules(), Selection())
+    nothing = plan(repo, [repo / "README.md"], FileRules(), Selection())
     assert estimate(nothing, Together(), "x", "fast", jobs=None).output_tokens == 0
 
 
@@ -57,16 +57,16 @@ def test_without_measured_costs_there_is_no_time(repo: Path):
     ],
 )
 def test_as_many_replies_are_written_at_once_as_pay(costs: CostCurve, jobs: list[int]):
-    assert best_jobs(costs) in jobs
+    assert choose_jobs(costs) in jobs
 
 
 @pytest.mark.parametrize("costs", [STEEP, FLAT, PADDED], ids=["steep", "flat", "padded"])
 def test_by_its_costs_the_choice_is_never_slower_than_one_after_another(costs: CostCurve):
-    assert tokens_per_s(costs, best_jobs(costs)) >= 0.97 * tokens_per_s(costs, 1)
+    assert predict_tokens_per_s(costs, choose_jobs(costs)) >= 0.97 * predict_tokens_per_s(costs, 1)
 
 
 def test_the_number_is_chosen_unless_it_is_given(repo: Path, codemod):
-    for args, chosen in ([], best_jobs(PADDED)), (["--jobs", "3"], 3):
+    for args, chosen in ([], choose_jobs(PADDED)), (["--jobs", "3"], 3):
         err = codemod("rename old", ".", "--plan", *args, model=SupportsCosts()).err
         assert f" to write, {chosen} at once, 1 min\n" in err
 

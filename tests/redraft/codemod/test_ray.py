@@ -13,7 +13,7 @@ from tests.redraft.codemod import on_ray
 from tests.redraft.codemod.conftest import contents
 
 from redraft.cli import codemod, options
-from redraft.codemod.ray import _n_workers
+from redraft.codemod.ray import count_workers
 
 # Read when ray is imported: it then listens on the loopback address only.
 os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
@@ -76,7 +76,7 @@ def distributed(run_cli, tree: Path, log: Path, monkeypatch: pytest.MonkeyPatch)
         monkeypatch.setattr(options, "open_model", on_ray.open_model)
         monkeypatch.setattr(codemod, "model_sha256", on_ray.identify)
         monkeypatch.setattr(codemod, "model_size", lambda _: 1)
-        monkeypatch.setattr(codemod, "_BESIDE_MODEL", 1)
+        monkeypatch.setattr(codemod, "_WORKER_OVERHEAD", 1)
         thread = threading.Thread(target=meddle, daemon=True)
         thread.start()
         ran = run_cli(
@@ -168,4 +168,4 @@ def test_a_cluster_can_be_started_for_the_run_with_a_worker_for_every_so_many_cp
     ],
 )
 def test_a_node_gets_as_many_workers_as_fit(has, n_cpus, n_workers):
-    assert _n_workers({"Resources": has}, n_cpus, 5_000_000_000) == n_workers
+    assert count_workers({"Resources": has}, n_cpus, 5_000_000_000) == n_workers

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from redraft.codemod.recipe import Example, Recipe, load
+from redraft.codemod.recipe import Example, Recipe, read_recipe
 from redraft.errors import InputError
 
 WHOLE = """
@@ -30,7 +30,7 @@ def write(tmp_path: Path, text: str) -> Path:
 
 
 def test_a_recipe_says_what_to_do_and_where(tmp_path: Path):
-    assert load(write(tmp_path, WHOLE)) == Recipe(
+    assert read_recipe(write(tmp_path, WHOLE)) == Recipe(
         instruction="Use pathlib",
         scope="file",
         select=("/os\\.path/",),
@@ -46,11 +46,11 @@ def test_a_recipe_says_what_to_do_and_where(tmp_path: Path):
 
 def test_the_model_is_shown_the_examples_whatever_is_in_them():
     example = Example(before="a\n```\nb\n", after="c")
-    asked = Recipe(instruction=" Do it. ", examples=(example,)).asked
+    asked = Recipe(instruction=" Do it. ", examples=(example,)).full_instruction
     assert asked == (
         "Do it.\n\nFor example, this:\n````\na\n```\nb\n````\nbecomes this:\n```\nc\n```"
     )
-    assert Recipe(instruction="Do it.").asked == "Do it."
+    assert Recipe(instruction="Do it.").full_instruction == "Do it."
 
 
 @pytest.mark.parametrize(
@@ -77,11 +77,11 @@ def test_the_model_is_shown_the_examples_whatever_is_in_them():
 def test_a_wrong_recipe_is_one_error_that_names_the_key(tmp_path: Path, text: str, said: str):
     path = write(tmp_path, text)
     with pytest.raises(InputError) as caught:
-        load(path)
+        read_recipe(path)
     assert str(path) in str(caught.value)
     assert said in str(caught.value)
 
 
 def test_a_missing_recipe_is_an_error(tmp_path: Path):
     with pytest.raises(InputError, match="cannot read the recipe"):
-        load(tmp_path / "no.toml")
+        read_recipe(tmp_path / "no.toml")

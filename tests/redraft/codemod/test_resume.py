@@ -7,7 +7,7 @@ import pytest
 from tests.redraft.codemod.conftest import FILES, contents
 from tests.redraft.codemod.editing import Editing, Together
 
-from redraft.codemod.journal import folder_of
+from redraft.codemod.journal import journal_folder
 from redraft.records import Prompt
 
 RESUME = ("rename old", ".", "--write", "--resume", "--jobs", "1")
@@ -72,7 +72,7 @@ def test_files_that_changed_meanwhile_are_not_touched(crashed: Path, codemod):
 
 
 def test_a_write_cut_off_is_not_finished_in_a_file_that_changed(crashed: Path, codemod):
-    (journal,) = folder_of(crashed).glob("*.jsonl")
+    (journal,) = journal_folder(crashed).glob("*.jsonl")
     lines = journal.read_text().splitlines(keepends=True)
     assert '"closed"' in lines[-1]
     journal.write_text("".join(lines[:-1]))

@@ -40,7 +40,7 @@ CALLS_PRINT = '(call function: (identifier) @f (#eq? @f "print"))'
     ],
 )
 def test_patterns_choose_functions(patterns, names):
-    chosen = Selection("function", tuple(patterns)).targets(PYTHON, "python")
+    chosen = Selection("function", tuple(patterns)).find_targets(PYTHON, "python")
     assert [target.name for target in chosen] == names
 
 
@@ -55,19 +55,19 @@ def test_patterns_choose_functions(patterns, names):
     ],
 )
 def test_patterns_choose_files(pattern, is_chosen):
-    chosen = Selection("file", (pattern,)).targets(PYTHON, "python")
+    chosen = Selection("file", (pattern,)).find_targets(PYTHON, "python")
     assert [target.span.of(PYTHON) for target in chosen] == [PYTHON] * is_chosen
 
 
 @pytest.mark.parametrize("scope", ["function", "file"])
 def test_there_is_nothing_to_edit_in_an_empty_file(scope):
-    assert Selection(scope).targets("\n", "python") == ()
+    assert Selection(scope).find_targets("\n", "python") == ()
 
 
 def test_plain_text_is_edited_as_a_whole():
-    assert len(Selection("file").targets("# Notes\n", None)) == 1
-    assert Selection("function").targets("# Notes\n", None) == ()
-    assert Selection("file", ("name",)).targets("# Notes\n", None) == ()
+    assert len(Selection("file").find_targets("# Notes\n", None)) == 1
+    assert Selection("function").find_targets("# Notes\n", None) == ()
+    assert Selection("file", ("name",)).find_targets("# Notes\n", None) == ()
 
 
 @pytest.mark.parametrize(
@@ -86,4 +86,4 @@ def test_a_pattern_that_is_none_is_an_error(pattern, said):
 def test_a_query_of_another_grammar_is_an_error():
     selection = Selection("function", ("(call function: (identifier) @f)",))
     with pytest.raises(InputError, match="not a query of this grammar"):
-        selection.targets("function f() {}\n", "javascript")
+        selection.find_targets("function f() {}\n", "javascript")

@@ -1,1 +1,1 @@
-"""A codemod's results as pages and records for people and tools."""
+"""A codemod's results for people and tools: words, JSON, HTML and SARIF."""

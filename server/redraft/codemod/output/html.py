@@ -1,15 +1,15 @@
-"""A run as one HTML page that needs nothing else: every diff, every reason, the figures, a plot."""
+"""Render a run as one HTML page that needs nothing else: diffs, reasons, figures and a plot."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Final
 
 from redraft.codemod.plan import Plan
-from redraft.codemod.results import FileResult, TargetResult, kind_of
+from redraft.codemod.results import FileResult, TargetResult
 from redraft.records import Refused
 from redraft.text.diff import unified_diff
 
-__all__ = ["html"]
+__all__ = ["render_html"]
 
 _STYLE: Final = """
 :root{color-scheme:light dark;--good:#1a7f37;--bad:#cf222e;--dim:#6e7781;--line:#8884}
@@ -22,23 +22,23 @@ svg text{font:11px system-ui,sans-serif;fill:var(--dim)}
 """
 
 _COLOURS: Final = {"rewritten": "var(--good)", "unchanged": "var(--dim)", "declined": "var(--dim)"}
-_WIDTH, _HEIGHT, _MARGIN = 640, 220, 46
+_WIDTH, _HEIGHT, _MARGIN = 640, 220, 46  # of the plot, in pixels
 
 
-def html(
-    instruction: str, plan: Plan, results: Sequence[FileResult], rows: Iterable[tuple[str, str]]
+def render_html(
+    instruction: str, plan: Plan, results: Sequence[FileResult], summary: Iterable[tuple[str, str]]
 ) -> str:
-    """The page. `rows` are the lines of the summary as they are shown on a terminal."""
-    figures = "".join(f"<tr><th>{escape(a)}<td>{escape(b)}" for a, b in rows)
+    """Return the page. `summary`: (label, text) as from `redraft.codemod.output.summary`."""
+    figures = "".join(f"<tr><th>{escape(label)}<td>{escape(text)}" for label, text in summary)
     body = "".join(
         [
             f"<h1>redraft codemod</h1><blockquote>{escape(instruction)}</blockquote>",
             f"<p class=dim>{escape(str(plan.root))}</p><table>{figures}</table>",
-            _plot([one for file in results for one in file.targets if not one.cached]),
+            _render_plot([t for file in results for t in file.targets if not t.is_cached]),
             "<h2>Files</h2>" if results else "",
-            *map(_file, results),
-            _left_out("Could not be edited", ((one.path, one.message) for one in plan.broken)),
-            _left_out("Passed over", ((one.path, one.reason) for one in plan.skipped)),
+            *map(_render_file, results),
+            _render_list("Could not be edited", ((b.path, b.message) for b in plan.broken)),
+            _render_list("Passed over", ((s.path, s.reason) for s in plan.skipped)),
         ]
     )
     return (
@@ -47,7 +47,7 @@ def html(
     )
 
 
-def _file(file: FileResult) -> str:
+def _render_file(file: FileResult) -> str:
     kinds = ", ".join(f"{n} {kind}" for kind, n in file.kinds.items())
     state = f"<span class=bad>{file.state}</span>" if file.message else file.state
     is_open = " open" if file.new_text is not None else ""
@@ -56,68 +56,56 @@ def _file(file: FileResult) -> str:
         f"<details{is_open}><summary>{head}</summary>",
         f"<p class=bad>{escape(file.message)}</p>" if file.message else "",
         *(
-            f"<p class=bad>{escape(_name(one))}: {escape(one.ending.message)}</p>"
-            for one in file.targets
-            if isinstance(one.ending, Refused)
+            f"<p class=bad>{escape(_label(target))}: {escape(target.outcome.message)}</p>"
+            for target in file.targets
+            if isinstance(target.outcome, Refused)
         ),
     ]
     if file.document is not None and file.new_text is not None:
-        parts.append(_diff(unified_diff(file.document.text, file.new_text, file.path)))
+        classes = {"+": "add", "-": "del", "@": "at"}
+        diff = unified_diff(file.document.text, file.new_text, file.path)
+        lines = (
+            f"<span class={css}>{escape(line)}</span>" if css else escape(line)
+            for line in diff.split("\n")
+            for css in [classes.get(line[:1])]
+        )
+        parts.append(f"<pre>{chr(10).join(lines)}</pre>")
     return "".join([*parts, "</details>"])
 
 
-def _name(result: TargetResult) -> str:
+def _label(result: TargetResult) -> str:
     return f"line {result.line} {result.target.name}".rstrip()
 
 
-def _diff(diff: str) -> str:
-    kinds = {"+": "add", "-": "del", "@": "at"}
-    lines = (
-        f"<span class={kind}>{escape(line)}</span>" if kind else escape(line)
-        for line in diff.split("\n")
-        for kind in [kinds.get(line[:1])]
-    )
-    return f"<pre>{chr(10).join(lines)}</pre>"
-
-
-def _left_out(title: str, lines: Iterable[tuple[str, str]]) -> str:
-    rows = "".join(f"<tr><td>{escape(path)}<td>{escape(why)}" for path, why in lines)
+def _render_list(title: str, lines: Iterable[tuple[str, str]]) -> str:
+    rows = "".join(f"<tr><td>{escape(path)}<td>{escape(reason)}" for path, reason in lines)
     return f"<h2>{title}</h2><table>{rows}</table>" if rows else ""
 
 
-def _plot(targets: Sequence[TargetResult]) -> str:
-    """Tokens written against seconds, one dot for each target that the model was asked for."""
-    dots = [
-        (one.ending.stats.output_tokens, one.ending.stats.decode_s, kind_of(one.ending), _name(one))
-        for one in targets
-        if one.ending.stats.output_tokens
-    ]
-    if not dots:
+def _render_plot(targets: Sequence[TargetResult]) -> str:
+    """Plot seconds over tokens written, one dot for each target that the model was asked for."""
+    written = [target for target in targets if target.outcome.stats.output_tokens]
+    if not written:
         return ""
-    most_tokens = max(tokens for tokens, *_ in dots)
-    most_s = max(seconds for _, seconds, *_ in dots) or 1.0
-    return (
-        f"<h2>Tokens and seconds</h2><svg viewBox='0 0 {_WIDTH} {_HEIGHT}' width=100% role=img "
-        "aria-label='Seconds to write each reply, over its tokens'>"
-        f"{''.join(_axes(most_tokens, most_s))}"
-        f"{''.join(_dots(dots, most_tokens, most_s))}</svg>"
-    )
-
-
-def _axes(most_tokens: int, most_s: float) -> Iterator[str]:
-    left, low = _MARGIN, _HEIGHT - _MARGIN
-    yield f"<path d='M{left} 8V{low}H{_WIDTH - 8}' fill=none stroke='var(--line)'/>"
-    yield f"<text x={left} y={low + 16}>0</text>"
-    yield f"<text x={_WIDTH - 8} y={low + 16} text-anchor=end>{most_tokens:,} tokens written</text>"
-    yield f"<text x={left + 6} y=16>{most_s:.1f} s</text>"
-
-
-def _dots(
-    dots: Sequence[tuple[int, float, str, str]], most_tokens: int, most_s: float
-) -> Iterator[str]:
-    for tokens, seconds, kind, name in dots:
-        x = _MARGIN + tokens / most_tokens * (_WIDTH - _MARGIN - 16)
-        y = _HEIGHT - _MARGIN - seconds / most_s * (_HEIGHT - _MARGIN - 24)
-        colour = _COLOURS.get(kind, "var(--bad)")
-        told = escape(f"{name}: {tokens} tokens, {seconds:.2f} s, {kind}")
-        yield f"<circle cx={x:.1f} cy={y:.1f} r=4 fill='{colour}'><title>{told}</title></circle>"
+    max_tokens = max(target.outcome.stats.output_tokens for target in written)
+    max_s = max(target.outcome.stats.decode_s for target in written) or 1.0
+    left, bottom, right = _MARGIN, _HEIGHT - _MARGIN, _WIDTH - 8
+    parts = [
+        "<h2>Tokens and seconds</h2>",
+        f"<svg viewBox='0 0 {_WIDTH} {_HEIGHT}' width=100% role=img",
+        " aria-label='Seconds to write each reply, over its tokens'>",
+        f"<path d='M{left} 8V{bottom}H{right}' fill=none stroke='var(--line)'/>",
+        f"<text x={left} y={bottom + 16}>0</text>",
+        f"<text x={right} y={bottom + 16} text-anchor=end>{max_tokens:,} tokens written</text>",
+        f"<text x={left + 6} y=16>{max_s:.1f} s</text>",
+    ]
+    for target in written:
+        tokens, seconds = target.outcome.stats.output_tokens, target.outcome.stats.decode_s
+        x = left + tokens / max_tokens * (_WIDTH - _MARGIN - 16)
+        y = bottom - seconds / max_s * (_HEIGHT - _MARGIN - 24)
+        colour = _COLOURS.get(target.kind, "var(--bad)")
+        hint = escape(f"{_label(target)}: {tokens} tokens, {seconds:.2f} s, {target.kind}")
+        parts.append(
+            f"<circle cx={x:.1f} cy={y:.1f} r=4 fill='{colour}'><title>{hint}</title></circle>"
+        )
+    return "".join([*parts, "</svg>"])

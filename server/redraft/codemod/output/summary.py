@@ -1,19 +1,29 @@
-"""Results of a codemod in words and as JSON. Pure; prints nothing."""
+"""Put a codemod's results into words and into JSON objects. Pure; prints nothing.
+
+A figure of the summary comes from `redraft.codemod.results.Summary`: a field there is in the JSON
+by itself, and `format_summary` says it in words, on the terminal and in the HTML page.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from redraft.codemod.plan import Plan
-from redraft.codemod.results import FileResult, Summary, TargetResult, kind_of
+from redraft.codemod.plan import Estimate, Plan
+from redraft.codemod.results import FileResult, Summary, TargetResult
 from redraft.records import Refused
 from redraft.text.diff import unified_diff
 
-__all__ = ["problems", "record", "rows"]
+__all__ = [
+    "build_file_record",
+    "build_plan_record",
+    "build_run_record",
+    "describe_problems",
+    "format_summary",
+]
 
 
-def record(result: FileResult) -> dict[str, Any]:
-    """The object of one file, for --json and --jsonl. Lines count from 1, times are in seconds."""
+def build_file_record(result: FileResult) -> dict[str, Any]:
+    """Return the JSON object of one file. Lines count from 1, times are in seconds."""
     diff = ""
     if result.document is not None and result.new_text is not None:
         diff = unified_diff(result.document.text, result.new_text, result.path)
@@ -23,67 +33,85 @@ def record(result: FileResult) -> dict[str, Any]:
         "written": result.written,
         "message": result.message,
         "diff": diff,
-        "targets": [_target(one) for one in result.targets],
+        "targets": [_build_target_record(target) for target in result.targets],
     }
 
 
-def _target(one: TargetResult) -> dict[str, Any]:
-    refused = one.ending if isinstance(one.ending, Refused) else None
+def _build_target_record(result: TargetResult) -> dict[str, Any]:
+    refused = result.outcome if isinstance(result.outcome, Refused) else None
     return {
-        "name": one.target.name,
-        "kind": one.target.kind,
-        "line": one.line,
-        "last_line": one.last_line,
-        "outcome": kind_of(one.ending).partition(":")[0],
+        "name": result.target.name,
+        "kind": result.target.kind,
+        "line": result.line,
+        "last_line": result.last_line,
+        "outcome": result.kind.partition(":")[0],
         "reason": refused.reason if refused else None,
         "message": refused.message if refused else "",
-        "cached": one.cached,
-        "stats": asdict(one.ending.stats),
+        "cached": result.is_cached,
+        "stats": asdict(result.outcome.stats),
     }
 
 
-def problems(result: FileResult) -> Iterator[str]:
-    """One line for each refusal and failure."""
+def build_plan_record(plan: Plan, estimate: Estimate | None) -> dict[str, Any]:
+    """Return the JSON object of `--plan`."""
+    return {
+        "files": [asdict(file) for file in plan.files],
+        "skipped": [asdict(file) for file in plan.skipped],
+        "broken": [asdict(file) for file in plan.broken],
+        "estimate": asdict(estimate) if estimate else None,
+    }
+
+
+def build_run_record(summary: Summary, plan: Plan, run: str) -> dict[str, Any]:
+    """Return the JSON object of a whole run; `run` is its name, "" where it wrote nothing."""
+    return {
+        "summary": summary.as_dict(),
+        "run": run or None,
+        "skipped": [asdict(file) for file in plan.skipped],
+        "broken": [asdict(file) for file in plan.broken],
+    }
+
+
+def describe_problems(result: FileResult) -> Iterator[str]:
+    """Yield one line for each refusal and failure."""
     if result.message:
         yield f"{result.path}: {result.message}"
-    for one in result.targets:
-        if isinstance(one.ending, Refused):
-            yield f"{result.path}:{one.line} {one.target.name}: {one.ending.message}"
+    for target in result.targets:
+        if isinstance(target.outcome, Refused):
+            name = target.target.name
+            yield f"{result.path}:{target.line} {name}: {target.outcome.message}"
 
 
-def rows(
-    summary: Summary, planned: Plan, *, wall_s: float, run_s: float, plain_s: float | None
+def format_summary(
+    summary: Summary, plan: Plan, *, wall_s: float, run_s: float, plain_s: float | None
 ) -> list[tuple[str, str]]:
-    """The lines of the summary.
+    """Return the lines of the summary as (label, text).
 
     `run_s` is the part of the time in which replies were written; `plain_s` what one plainly
     decoded token takes, if known.
     """
     files = dict(summary.files)
-    if planned.broken:
-        files["failed"] = files.get("failed", 0) + len(planned.broken)
-    if planned.skipped:
-        files["skipped"] = len(planned.skipped)
-    told = [("files", _counts(files)), ("targets", _counts(summary.targets))]
-    if summary.output_tokens:
-        told.append(("tokens", _tokens(summary)))
+    if plan.broken:
+        files["failed"] = files.get("failed", 0) + len(plan.broken)
+    if plan.skipped:
+        files["skipped"] = len(plan.skipped)
+    lines = [("files", _format_counts(files)), ("targets", _format_counts(summary.targets))]
     speed = f"{wall_s:.1f} s"
     if summary.output_tokens:
+        tokens = (
+            f"{summary.prompt_tokens:,} read ({summary.reused_tokens:,} of them reused), "
+            f"{summary.output_tokens:,} written, {summary.copied_share:.0%} of them copied"
+        )
+        lines.append(("tokens", tokens))
         run_s = max(run_s, 1e-9)
         speed += f", {summary.output_tokens / run_s:.1f} tokens/s"
         if plain_s:
-            # As much read, then written token by token and one reply after the other.
-            plainly_s = summary.prefill_s + summary.output_tokens * plain_s
-            speed += f", {plainly_s / run_s:.1f} times plain decoding"
-    return [*told, ("time", speed)]
+            # Plain decoding reads as much, then writes token by token, one reply after the other.
+            # `run_s` holds the prefill too: without it here, reading would count as a slowdown.
+            plain_run_s = summary.prefill_s + summary.output_tokens * plain_s
+            speed += f", {plain_run_s / run_s:.1f} times plain decoding"
+    return [*lines, ("time", speed)]
 
 
-def _counts(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{n:,} {what}" for what, n in sorted(counts.items())) or "none"
-
-
-def _tokens(summary: Summary) -> str:
-    return (
-        f"{summary.prompt_tokens:,} read ({summary.reused_tokens:,} of them reused), "
-        f"{summary.output_tokens:,} written, {summary.copied_share:.0%} of them copied"
-    )
+def _format_counts(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{n:,} {name}" for name, n in sorted(counts.items())) or "none"
