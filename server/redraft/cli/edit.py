@@ -43,7 +43,7 @@ _EPILOG: Final = """\
 what is edited:
   FILE                 the whole file
   FILE::NAME           a function, method or class: FILE::total, FILE::Cart.total
-  FILE:L               the function, or else the class, around line L
+  FILE:L, FILE:L:C     the function, or else the class, around line L (and column C)
   FILE:L1-L2           lines L1 to L2, both included
   FILE:L1:C1-L2:C2     from before column C1 of L1 to before column C2 of L2
   -                    the text on standard input, or the part of it that --stdin-path names
