@@ -319,6 +319,7 @@ class _BatchRun:
             if not fits and not self._shared.is_empty:
                 break
             self._waiting.popleft()
+            # After a cancel this ends at once too: so all that wait come to their end here.
             yield from self._start(request)
             for running in self._running.values():
                 running.report.start_clock()  # the prefill of another is no time of theirs

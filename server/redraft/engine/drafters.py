@@ -66,7 +66,7 @@ class DraftingRequest:
 class DrafterFactory:
     """Makes drafters for `model`, and remembers what strategies gained, for `auto`.
 
-    Strategies that guess with a second model need `draft_model`.
+    `draft` and `lookup+draft` need `draft_model`; `auto` uses it if there is one.
     """
 
     model: LlamaModel

@@ -122,7 +122,10 @@ class Engine:
         deadline = Deadline(options.timeout_s, cancelled)
         request = Request.of(self._model, prompt, options, max_tokens)
         cache = self._pool.cache_for(request.n_tokens, options.exactness)
+        # The first request that is invariant measures here which row counts round alike, in this
+        # very cache: so the text is prefilled after it.
         cache.restrict_row_counts(self._row_counts(options.exactness))
+        # A reply is about as long as the text it edits.
         expected = min(max_tokens, max(1, len(request.source)))
         report = CostReport(n_prompt=len(request.tokens), expected=expected)
         reply = ReplyText(self._model, prompt.stop)

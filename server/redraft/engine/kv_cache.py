@@ -110,7 +110,7 @@ class KVCache:
             rows = wanted[start:stop]
             self._run(rows, list(range(start, stop)), [(0,)] * len(rows), outputs=False)
             if self._n_rows > len(rows):
-                self.context.remove(0, stop)
+                self.context.remove(0, stop)  # the padding
             self.tokens += rows
             self._ends.append(stop)
             yield stop

@@ -197,6 +197,7 @@ class Context:
         _recent_errors.clear()
         params = llama.llama_context_default_params()
         params.n_ctx = n_ctx
+        # The physical batch is as large as the logical one: llama.cpp never splits a pass.
         params.n_batch = params.n_ubatch = n_batch
         params.n_seq_max = n_seq
         # One pool of cells for all sequences: each may use all of it, and they can share cells.
@@ -272,6 +273,7 @@ class Context:
 
     def save(self, sequence: int) -> bytes:
         """Return a sequence's KV cells as bytes, which `load` reads on this build and model."""
+        # Only the cells that the sequence uses, not the whole cache.
         size = llama.llama_state_seq_get_size(self.handle, sequence)
         data = (ctypes.c_uint8 * size)()
         written = llama.llama_state_seq_get_data(self.handle, data, size, sequence)

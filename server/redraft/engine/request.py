@@ -59,6 +59,8 @@ class Request:
         tokens = file + rest
         if not tokens:
             raise EngineError("the prompt is empty: there is nothing to go on from")
+        # The last token is held back, whichever part it is in: its logits choose the reply's first
+        # token, so it is decoded, not prefilled.
         return cls(
             file=file if rest else file[:-1],
             rest=rest[:-1],
