@@ -2,7 +2,17 @@
 
 Knows token ids and numpy only: no tokenizer, no model, no clock, no I/O. A caller brings a
 `TargetModel` (something that runs a verification pass) and gets back exactly the tokens that plain
-decoding would have given, in fewer passes.
+decoding would have given, in fewer passes:
+
+    drafter = CopyDrafter(prompt, source, curve=curve, vocabulary=vocabulary)
+    for step in decode(target, Decoding(prompt, drafter, Limits(max_tokens=500))):
+        print(step.tokens)
+
+A `Drafter` proposes a `Draft`, a token tree; `Decoding` verifies it against the model's logits and
+tells the drafter what was committed in an `Observation`. `CopyDrafter` guesses from the text that
+is being edited, `NgramDrafter` from earlier text, `JacobiDrafter` and `LookaheadDrafter` from the
+model's own predictions, `ModelDrafter` from a second model, and `Auto` picks among them.
+`redraft_lookup.testing` has a scripted target to try them on without a model.
 """
 
 from redraft_lookup.auto import Auto, Candidate, GainTracker, LookupThenModel, Prior

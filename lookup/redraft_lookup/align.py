@@ -1,4 +1,4 @@
-"""Where in the source the text being written stands: a hidden Markov model of an editor at work.
+"""Find the place in a source that a text has come to: a hidden Markov model of an editor at work.
 
 The writer copies the source token by token and now and then edits: it deletes, inserts, or puts
 something in the place of something. Hidden states are positions in the source, in three kinds:

@@ -9,6 +9,7 @@ that its caller brings.
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from redraft_lookup.cost import CostCurve
 from redraft_lookup.draft import EMPTY, Draft, Drafter, Observation
@@ -48,7 +49,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prior:
-    """What drafts are expected to bring in texts of one kind, before any were tried.
+    """An expectation of what drafts bring in texts of one kind, before any were tried.
 
     kind: a name; texts of one kind share a `GainTracker`'s figures. gain: the speed of passes with
     a draft over plain decoding, above 0; drafts are tried where it is above 1. head_start: plain
@@ -141,11 +142,17 @@ class Auto:
             (self._gains.gain(self._prior, candidate.name), candidate)
             for candidate in self._candidates
         ]
+        # A draft may be as long as the credit covers even if it brings one token only.
+        lengths = range(min(budget, self._curve.max_rows - 1) + 1)
+        max_cost = self._credit + 1 + MAX_LOSS
+        # A stable sort: candidates of equal gain stay in the order given.
         for gain, candidate in sorted(rated, key=lambda pair: -pair[0]):
             if gain <= 1:
                 break
-            size = self._affordable_length(candidate, budget)
-            draft = candidate.drafter.propose(size) if size else EMPTY
+            # The cost rises with the length, so the lengths are sorted by it.
+            cost_of = partial(self._pass_cost, candidate)
+            size = bisect_right(lengths, max_cost, key=cost_of) - 1
+            draft = candidate.drafter.propose(size) if size > 0 else EMPTY
             if draft:
                 self._used = candidate
                 return draft
@@ -163,14 +170,6 @@ class Auto:
         self._used = None
         for candidate in self._candidates:
             candidate.drafter.observe(observation)
-
-    def _affordable_length(self, candidate: Candidate, budget: int) -> int:
-        """Return the longest draft that the credit covers even if it brings one token only."""
-        lengths = range(min(budget, self._curve.max_rows - 1) + 1)
-        max_cost = self._credit + 1 + MAX_LOSS
-        # The cost rises with the length, so the lengths are sorted by it.
-        n_affordable = bisect_right(lengths, max_cost, key=lambda k: self._pass_cost(candidate, k))
-        return max(0, n_affordable - 1)
 
     def _pass_cost(self, candidate: Candidate | None, n_guesses: int) -> float:
         """Return the cost of a pass with its guesses, in plain passes."""

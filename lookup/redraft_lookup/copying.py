@@ -154,12 +154,12 @@ class SourcePointer:
 
     @property
     def is_certain(self) -> bool:
-        """Whether only one place to go on from is likely."""
+        """True while only one place to go on from is likely."""
         return self._aligner.certain is not None
 
     @property
     def substitutions(self) -> Sequence[Substitution]:
-        """What was learnt and is carried into the rest of the source."""
+        """The learnt edits that are carried into the rest of the source."""
         return self._source.substitutions
 
     def guess(self, budget: int) -> list[Guess]:

@@ -1,4 +1,4 @@
-"""What a verification pass costs, and how long a draft should be because of it.
+"""The cost of a verification pass, and the draft length that follows from it.
 
 A pass over k rows takes T(k) seconds. T is measured, never assumed: on a CPU it is a bumpy slope,
 on Apple GPUs a staircase of tiles. Knows no clock: its caller measures.

@@ -82,7 +82,7 @@ class Draft:
 
     @property
     def is_chain(self) -> bool:
-        """Whether no two nodes have the same parent."""
+        """True where no two nodes have the same parent."""
         return all(parent == node - 1 for node, parent in enumerate(self.parents))
 
     def __len__(self) -> int:

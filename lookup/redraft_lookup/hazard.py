@@ -1,4 +1,4 @@
-"""How likely a run of right guesses breaks at its next token, by its age.
+"""The probability that a run of right guesses breaks at its next token, by its age.
 
 Runs are not memoryless: just after an edit every tenth token breaks, after a hundred copied tokens
 one in some hundreds. The hazard (in the sense of survival analysis) is learnt online for each power

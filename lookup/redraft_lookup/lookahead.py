@@ -88,13 +88,13 @@ class LookaheadDrafter:
 
     @property
     def max_leaves(self) -> int:
-        """How many branches the token tree may have."""
+        """The most branches that the token tree may have."""
         n_columns = len(self._columns) if self._n_gram > 2 else 1
         return n_columns + self._n_verify
 
     @property
     def max_rows(self) -> int:
-        """How many rows a pass may have, the one of the last committed token included."""
+        """The most rows that a pass may have, the one of the last committed token included."""
         return (len(self._columns) + self._n_verify) * (self._n_gram - 1)
 
     def propose(self, budget: int) -> Draft:

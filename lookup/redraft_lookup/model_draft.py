@@ -31,7 +31,7 @@ class RewindableTargetModel(TargetModel, Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelCosts:
-    """What a draft costs. curve: the large model's pass. guess_s: seconds of the small one's."""
+    """The costs of a draft: passes of the large model, and guess_s seconds for each small one."""
 
     curve: CostCurve
     guess_s: float

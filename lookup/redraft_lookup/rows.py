@@ -1,7 +1,7 @@
-"""Which guesses get rows in a pass: for one text (`best_tree`), for several (`RowAllocator`).
+"""Choose the guesses that get rows in a pass: of one text (`best_tree`), or of several.
 
-Knows probabilities, costs and how many tokens earlier passes brought; nothing of where guesses come
-from.
+`RowAllocator` compares the guesses of several texts that share passes. Knows probabilities, costs
+and how many tokens earlier passes brought; nothing of where guesses come from.
 """
 
 from collections.abc import Mapping, Sequence
@@ -39,10 +39,11 @@ class Guess:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowPolicy:
-    """What a row costs and what it has to bring. rate: tokens per second that decoding makes.
+    """The price of a row: T(k), and `rate`, the tokens per second that decoding makes on the whole.
 
-    A rate of None leaves the decision to a `RowAllocator`, which compares the guesses of several
-    texts: then all guesses that are not hopeless are submitted to it.
+    Rows have to bring more tokens than come at that rate in the seconds that they add to the pass
+    (`CostCurve.best_draft`). A rate of None leaves the decision to a `RowAllocator`, which compares
+    the guesses of several texts: then all guesses that are not hopeless are submitted to it.
     """
 
     curve: CostCurve

@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["BadLogitsError", "Chooser", "Greedy", "Sampler"]
+__all__ = ["BadLogitsError", "Chooser", "Greedy", "Sampler", "top_two"]
 
 Logits = npt.NDArray[np.float32]
 
@@ -94,3 +94,15 @@ class Sampler:
         before = np.cumsum(weights) - weights
         keep = (before < self.top_p) & (weights >= self.min_p * weights[0])
         return order[keep], weights[keep] / weights[keep].sum()
+
+
+def top_two(row: Logits) -> tuple[int, int]:
+    """Return the ids of the largest and second largest of (n_vocab,) logits, the same one of one.
+
+    Two scans around the best are several times as fast as a partition of 150,000 logits.
+    """
+    best = int(np.argmax(row))
+    below, above = row[:best], row[best + 1 :]
+    rest = [int(np.argmax(below))] if len(below) else []
+    rest += [best + 1 + int(np.argmax(above))] if len(above) else []
+    return best, max(rest, key=row.__getitem__, default=best)

@@ -25,7 +25,14 @@ import numpy.typing as npt
 
 from redraft_lookup.draft import common_prefix_length
 
-__all__ = ["IndentShift", "RewrittenSource", "Substitution", "Vocabulary", "learn_substitution"]
+__all__ = [
+    "IndentShift",
+    "RewrittenSource",
+    "Substitution",
+    "Vocabulary",
+    "learn_shift",
+    "learn_substitution",
+]
 
 REWRITE_BYTES = 4096  # that are rewritten at once: some twenty drafts
 REWRITE_MARGIN = 256  # tokens before the end of what was rewritten at which more of it is
@@ -84,12 +91,12 @@ class Substitution:
 
     @property
     def is_refuted(self) -> bool:
-        """Whether it was wrong too often to go on."""
+        """True where it was wrong too often to go on."""
         return self.misses > (0 if self.is_local else self.hits)
 
     @property
     def probability(self) -> float:
-        """That the next occurrence is substituted too (posterior mean of a Beta(2, 1))."""
+        """The chance that the next occurrence is substituted too, from a Beta(2, 1) prior."""
         return (self.hits + 2) / (self.hits + self.misses + 3)
 
 
@@ -126,7 +133,7 @@ def learn_substitution(before: bytes, old: bytes, new: bytes, after: bytes) -> S
 
     A line that is indented otherwise and else the same gives an `IndentShift`.
     """
-    shift = _learn_shift(before, old, new)
+    shift = learn_shift(before, old, new)
     if shift:
         return shift
     # The part of an identifier in front of the edit, and then the part behind it.
@@ -154,7 +161,7 @@ def learn_substitution(before: bytes, old: bytes, new: bytes, after: bytes) -> S
     return Substitution(old, new)
 
 
-def _learn_shift(before: bytes, old: bytes, new: bytes) -> IndentShift | None:
+def learn_shift(before: bytes, old: bytes, new: bytes) -> IndentShift | None:
     """Return the shift of the line on which the edit ends, if only its indentation changed.
 
     Lines may have been put in front of it; where some were taken away, it is another line.
@@ -208,7 +215,9 @@ class RewrittenSource:
         changes the tokens around it least.
         """
         self.substitutions = list(substitutions)
-        rest = self._next_line_start(max(start, untouched) + REWRITE_BYTES)
+        rest = bisect_left(self._starts, max(start, untouched) + REWRITE_BYTES)
+        while rest < len(self._starts) and self.text[self._starts[rest] - 1] != NEWLINE:
+            rest += 1
         stop = self._starts[rest] if rest < len(self._starts) else len(self.text)
         parts: list[bytes] = []
         segments: list[_Segment] = []
@@ -244,13 +253,6 @@ class RewrittenSource:
         """Return the bytes [first, last) of the first occurrence from byte `start` on, or None."""
         occurrence = next(substitution.find_occurrences(self.text, start, len(self.text)), None)
         return occurrence and occurrence[:2]
-
-    def _next_line_start(self, byte: int) -> int:
-        """Return the first original token from `byte` on that begins a line, or their number."""
-        index = bisect_left(self._starts, byte)
-        while index < len(self._starts) and self.text[self._starts[index] - 1] != NEWLINE:
-            index += 1
-        return index
 
     def _find_spans(self, start: int, stop: int) -> list[tuple[int, int, bytes, Substitution]]:
         """Return first byte, last byte + 1, replacement and substitution of spans to replace.

@@ -71,13 +71,13 @@ def test_two_rare_tokens_make_the_position_certain():
 
 @pytest.mark.parametrize("seed", range(20))
 def test_the_posterior_sums_to_one(seed: int):
-    chance = random.Random(seed)
-    source = chance.choices(range(30), k=chance.choice([0, 1, 5, 200, 3000]))
+    rng = random.Random(seed)
+    source = rng.choices(range(30), k=rng.choice([0, 1, 5, 200, 3000]))
     aligner = Aligner(source)
     for _ in range(60):
-        if aligner.certain is not None and chance.random() < 0.5:
+        if aligner.certain is not None and rng.random() < 0.5:
             aligner.advance(min(3, len(source) - aligner.certain))
-        aligner.emit(chance.randrange(40))
+        aligner.emit(rng.randrange(40))
         if aligner.certain is None:
             parts = (aligner._copy, aligner._insert, aligner._replace)
             assert sum(part.sum() for part in parts) == pytest.approx(1)

@@ -41,18 +41,18 @@ class Oracle:
     def __init__(self, text: Sequence[int], right: float, *, length: int = 1000) -> None:
         self.right = right
         self._text, self._length = list(text), length
-        self._chance = random.Random(0)
-        self.asked = 0
-        self.n_told = 0
+        self._rng = random.Random(0)
+        self.n_proposals = 0
+        self.n_observed = 0
 
     def propose(self, budget: int) -> Draft:
-        self.asked += 1
-        right = self._chance.random() < self.right
+        self.n_proposals += 1
+        right = self._rng.random() < self.right
         guesses = self._text[: min(budget, self._length)]
         return Draft.chain(guesses if right else [WRONG] * len(guesses), "lookup")
 
     def observe(self, observation: Observation) -> None:
-        self.n_told += len(observation.tokens)
+        self.n_observed += len(observation.tokens)
         del self._text[: len(observation.tokens)]
 
 
@@ -152,7 +152,7 @@ def test_what_has_paid_for_long_is_given_up_soon(prior: Prior):
     for step in run_steps(scripted(answer), PROMPT, drafter, max_tokens=1200):
         if oracle.right == 0 and step.drafted:
             wrong.append(step.drafted)
-        oracle.right = float(oracle.n_told < 600)
+        oracle.right = float(oracle.n_observed < 600)
     assert 3 <= len(wrong) < 10
 
 
@@ -162,7 +162,7 @@ def test_what_did_not_pay_is_tried_again():
     drafter = auto(oracle, prior=CHAT)
     target = scripted(answer)
     for _ in run_steps(target, PROMPT, drafter, max_tokens=1200):
-        oracle.right = float(oracle.n_told > 500)
+        oracle.right = float(oracle.n_observed > 500)
     assert speed(target, 1200, SLOPE_CURVE) > 1.5
 
 
@@ -181,14 +181,14 @@ def test_a_chat_is_not():
     assert sum(step.drafted for step in steps) > 200
 
 
-def test_what_paid_in_one_text_is_asked_first_in_the_next():
+def test_what_paid_in_one_text_is_tried_first_in_the_next():
     gains = GainTracker()
     for n in range(3):
         answer = answer_of(200 + n)
         poor, good = Oracle(answer, 0.1), Oracle(answer, 0.95)
         drafter = auto(poor, good, prior=EDIT, gains=gains)
         run(scripted(answer), PROMPT, drafter, max_tokens=len(answer))
-    assert poor.asked < good.asked / 4
+    assert poor.n_proposals < good.n_proposals / 4
     assert gains.gain(EDIT, "1") > 4 > 1 > gains.gain(EDIT, "0")
 
 
@@ -218,7 +218,7 @@ def test_guesses_that_cost_time_are_charged():
         assert (len(steps) < 200) is pays
 
 
-def test_the_second_candidate_is_asked_where_the_first_has_nothing():
+def test_the_second_candidate_is_tried_where_the_first_has_nothing():
     second = FixedDrafter(Draft.chain([5], "model"))
     drafter = auto(FixedDrafter(), second, prior=EDIT)
     assert drafter.propose(9).tokens == (5,)

@@ -153,13 +153,12 @@ class TestLearnedEdits:
     @pytest.mark.parametrize("seed", range(5))
     def test_renames_here_and_there_never_change_the_answer(self, seed: int, pattern: bytes):
         """After a refuted substitution the pointer stands in a source that began anew."""
-        chance = random.Random(seed)
+        rng = random.Random(seed)
         before = "".join(
-            f"{chance.choice(NAMES)} = total.{chance.choice(NAMES)}(total, {i})\n"
-            for i in range(40)
+            f"{rng.choice(NAMES)} = total.{rng.choice(NAMES)}(total, {i})\n" for i in range(40)
         )
         parts = before.split("total")
-        after = parts[0] + "".join(chance.choice(["total", "sum_of", "x"]) + p for p in parts[1:])
+        after = parts[0] + "".join(rng.choice(["total", "sum_of", "x"]) + p for p in parts[1:])
         edit = draft_edit(before, after, words=Words(pattern))
         assert len(edit.rows) < len(edit.tokens)
 
@@ -209,8 +208,8 @@ class TestOtherSources:
     @curves
     @pytest.mark.parametrize("seed", range(4))
     def test_an_unrelated_answer_costs_at_most_three_percent(self, seed: int, curve: CostCurve):
-        chance = random.Random(seed)
-        answer = " ".join(chance.choices([f"w{i}" for i in range(900)], k=500))
+        rng = random.Random(seed)
+        answer = " ".join(rng.choices([f"w{i}" for i in range(900)], k=500))
         edit = draft_edit(CODE, answer, curve=curve)
         assert edit.seconds(curve) <= 1.03 * len(edit.tokens) * curve.seconds(1)
 
@@ -229,14 +228,14 @@ def test_verbatim_copying_reaches_nine_tenths_of_the_best_rate(n: int, curve: Co
 
 @pytest.mark.parametrize("seed", range(3))
 def test_five_scattered_edits_take_far_fewer_passes_than_ngram_mod(seed: int):
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     words = Words()
     text = words.text(words.tokenize(code(200).encode())[:4000])
     before = words.tokenize(text.encode())
     after = list(before)
     for part in (500, 1200, 1900, 2600, 3300):
-        at = part + chance.randrange(100)
-        after[at : at + chance.randrange(2)] = words.tokenize(b"new words")
+        at = part + rng.randrange(100)
+        after[at : at + rng.randrange(2)] = words.tokenize(b"new words")
     edit = draft_edit(text, words.text(after), words=words)
     mod = draft_edit(
         text, words.text(after), words=words, make=lambda prompt, _, **options: NgramMod(prompt)
@@ -253,9 +252,9 @@ def test_drafts_keep_to_their_budget():
 
 
 def test_memory_stays_under_a_megabyte_for_ten_thousand_tokens():
-    chance = random.Random(0)
+    rng = random.Random(0)
     words = Words()
-    text = " ".join(chance.choices([f"name_{i}" for i in range(3000)], k=5000))
+    text = " ".join(rng.choices([f"name_{i}" for i in range(3000)], k=5000))
     tokens = words.tokenize(text.encode())
     assert len(tokens) == 9999
     tracemalloc.start()

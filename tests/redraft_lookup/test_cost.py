@@ -78,10 +78,10 @@ def test_the_draft_is_as_long_as_pays(
 
 @pytest.mark.parametrize("seed", range(50))
 def test_at_the_best_rate_the_best_draft_reaches_it(seed: int):
-    chance = random.Random(seed)
-    rows = sorted({1, *chance.sample(range(2, 100), 6)})
-    curve = CostCurve.of({k: chance.uniform(0.5, 1) * (1 + k * chance.random() / 4) for k in rows})
-    survival = np.cumprod([chance.uniform(0.6, 1) for _ in range(chance.randrange(1, 120))])
+    rng = random.Random(seed)
+    rows = sorted({1, *rng.sample(range(2, 100), 6)})
+    curve = CostCurve.of({k: rng.uniform(0.5, 1) * (1 + k * rng.random() / 4) for k in rows})
+    survival = np.cumprod([rng.uniform(0.6, 1) for _ in range(rng.randrange(1, 120))])
     speeds = [
         (1 + survival[:k].sum()) / curve.seconds(1 + k)
         for k in range(min(len(survival), curve.max_rows - 1) + 1)
@@ -91,8 +91,8 @@ def test_at_the_best_rate_the_best_draft_reaches_it(seed: int):
 
 @pytest.mark.parametrize("seed", range(50))
 def test_cost_never_falls_and_no_padding_is_cheaper(seed: int):
-    chance = random.Random(seed)
-    measured = {k: chance.uniform(0.1, 5) for k in (1, 2, 3, 5, 8, 13, 30)}
+    rng = random.Random(seed)
+    measured = {k: rng.uniform(0.1, 5) for k in (1, 2, 3, 5, 8, 13, 30)}
     curve = CostCurve.of(measured)
     costs = [curve.seconds(k) for k in range(1, 31)]
     assert costs == sorted(costs)
@@ -113,7 +113,7 @@ def test_cost_never_falls_and_no_padding_is_cheaper(seed: int):
         pytest.param({1: -1.0}, id="a pass before its time"),
     ],
 )
-def test_a_curve_that_cannot_be_is_refused(times: dict[int, float]):
+def test_an_impossible_curve_is_refused(times: dict[int, float]):
     with pytest.raises(ValueError, match=r"a cost curve starts at 1 row|must ascend"):
         CostCurve.of(times)
 

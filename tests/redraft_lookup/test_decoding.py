@@ -34,10 +34,10 @@ PROMPT = [1, 2, 3, *SOURCE, 4, 5]
 
 def texts(seed: int, alphabet: Sequence[int]) -> tuple[list[int], list[int], list[int]]:
     """A prompt, the source in its midst, and an edited source."""
-    chance = random.Random(seed)
-    source = chance.choices(alphabet, k=chance.choice([0, 1, 5, 60, 150]))
-    prompt = [*chance.choices(alphabet, k=20), *source, *chance.choices(alphabet, k=5)]
-    return prompt, source, [t for t in edited(source, chance, max(alphabet) + 1) if t != END]
+    rng = random.Random(seed)
+    source = rng.choices(alphabet, k=rng.choice([0, 1, 5, 60, 150]))
+    prompt = [*rng.choices(alphabet, k=20), *source, *rng.choices(alphabet, k=5)]
+    return prompt, source, [t for t in edited(source, rng, max(alphabet) + 1) if t != END]
 
 
 @every_drafter
@@ -94,19 +94,19 @@ class Rounding(Markov):
 def test_near_ties_are_decided_as_plain_decoding_does(make, seed: int):
     prompt, source, _ = texts(seed, SYMBOLS)
     plain = run(Markov(prompt), prompt, max_tokens=400)
-    guarded = run(Rounding(prompt), prompt, make(prompt, source), max_tokens=400, min_margin=0.2)
-    assert written(guarded) == written(plain)
+    redecoded = run(Rounding(prompt), prompt, make(prompt, source), max_tokens=400, min_margin=0.2)
+    assert written(redecoded) == written(plain)
 
 
-def test_without_the_margin_guard_rounding_changes_the_text():
+def test_without_min_margin_rounding_changes_the_text():
     changed = 0
     for seed in range(20):
         prompt, source, _ = texts(seed, SYMBOLS)
         plain = written(run(Markov(prompt), prompt, max_tokens=400))
-        unguarded = run(
+        unprotected = run(
             Rounding(prompt), prompt, DRAFTERS["jacobi"](prompt, source), max_tokens=400
         )
-        changed += written(unguarded) != plain
+        changed += written(unprotected) != plain
     assert changed
 
 
@@ -158,13 +158,13 @@ def test_an_empty_answer_is_empty(make):
         pytest.param([9, 9, 8, 9, 9, 7] * 9, id="a source that is not in the prompt"),
     ],
 )
-def test_an_odd_source_costs_no_right_token(make, source: list[int]):
+def test_an_odd_source_does_not_change_the_text(make, source: list[int]):
     prompt, answer = [1, 2, 3, 4], [5, 6, 5, 6, 9, 9, 8, 9, 9, 7, 1]
     assert written(run(ScriptedTarget(prompt, answer), prompt, make(prompt, source))) == answer
 
 
 @every_drafter
-def test_a_prompt_of_one_token_will_do(make):
+def test_a_prompt_of_one_token_is_enough(make):
     assert written(run(ScriptedTarget([1], [2, 3, 2, 3]), [1], make([1], []))) == [2, 3, 2, 3]
 
 
@@ -282,7 +282,7 @@ def test_beside_a_sampled_token_the_likeliest_is_runner_up():
 
 
 @pytest.mark.parametrize("wanted", [True, False])
-def test_predictions_are_told_to_those_who_want_them(wanted: bool):
+def test_predictions_go_to_drafters_that_want_them(wanted: bool):
     drafter = FixedDrafter(TREE, wants_predictions=wanted)
     run(ScriptedTarget([4], [6, 7, 8, 5]), [4], drafter)
     assert drafter.observed[0].predictions == ((6, 7, 0, 0, 8, 5) if wanted else ())
@@ -307,7 +307,7 @@ def test_a_decoding_of_nothing_is_refused(prompt: list[int], max_tokens: int):
         Decoding(prompt, FixedDrafter(), Limits(max_tokens=max_tokens))
 
 
-class Together:
+class BatchOfTargets:
     """Several targets that share the rows of a pass."""
 
     def __init__(self, targets: dict[int, Markov], max_rows: int) -> None:
@@ -330,7 +330,7 @@ def test_texts_in_shared_passes_are_those_of_plain_decoding(max_rows: int, late:
     for key, make in enumerate(DRAFTERS.values()):
         prompts[key], source, _ = texts(key, SYMBOLS)
         waiting[key] = Decoding(prompts[key], make(prompts[key], source), limits)
-    target = Together({key: Markov(prompt) for key, prompt in prompts.items()}, max_rows)
+    target = BatchOfTargets({key: Markov(prompt) for key, prompt in prompts.items()}, max_rows)
     text: dict[int, list[int]] = {key: [] for key in prompts}
     running = {} if late else dict(waiting)
     if late:

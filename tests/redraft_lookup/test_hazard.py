@@ -37,7 +37,7 @@ def test_any_age_has_a_chance(age: int):
     assert np.all((keep > 0) & (keep < 1))
 
 
-def test_no_token_no_figures():
+def test_no_tokens_give_no_probabilities():
     assert Hazard(COPY_RUNS).survival_probabilities(3, 0).shape == (0,)
 
 
@@ -63,9 +63,9 @@ def test_a_break_makes_its_age_less_sure_and_no_other():
 @pytest.mark.parametrize("true", [0.05, 0.3])
 def test_in_the_long_run_it_is_what_was_seen(true: float):
     hazard = Hazard(COPY_RUNS)
-    chance = np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     for _ in range(3000):
-        if chance.random() < true:
+        if rng.random() < true:
             hazard.record_break(5)
         else:
             hazard.record_survival(5, 1)
@@ -80,7 +80,7 @@ def test_odds_are_counted():
     assert odds.mean == 5 / 8
 
 
-def test_first_guesses_have_odds_for_every_figure_they_are_asked_for():
+def test_there_are_odds_for_every_first_guess():
     assert len(make_copy_odds()) == 11
     assert len(make_lookup_odds()) == MAX_LENGTH + 1
     for table in (make_copy_odds(), make_lookup_odds()):

@@ -101,11 +101,11 @@ def test_ngram_mod_learns_written_text_late():
 @pytest.fixture(scope="module")
 def passes() -> dict[str, int]:
     """Passes that each drafter takes to write 4,000 tokens with 5 scattered edits."""
-    chance = random.Random(1)
-    source = chance.choices(range(1, 256), k=4000)
+    rng = random.Random(1)
+    source = rng.choices(range(1, 256), k=4000)
     answer = list(source)
     for at in (3500, 2700, 1900, 1100, 400):
-        answer[at : at + 1] = chance.choices(range(1, 256), k=3)
+        answer[at : at + 1] = rng.choices(range(1, 256), k=3)
     prompt = [1, 2, 3, *source, 4]
     counts: dict[str, int] = {}
     for name in ("copy on a slope", "lookup", "ngram-simple", "ngram-map-k", "ngram-mod"):

@@ -74,10 +74,10 @@ def test_text_that_others_wrote_is_taken_in_within_the_small_models_rows():
 
 @pytest.mark.parametrize("seed", range(20))
 def test_its_cache_stays_in_step_over_a_whole_text(seed: int):
-    chance = random.Random(seed)
-    prompt = chance.choices(range(1, 12), k=10)
-    inner = Markov(prompt, twist=chance.choice([1, 2, 5, 0]), max_rows=chance.choice([1, 3, 64]))
-    drafter = ModelDrafter(inner, prompt, n_draft=chance.randrange(1, 9))
+    rng = random.Random(seed)
+    prompt = rng.choices(range(1, 12), k=10)
+    inner = Markov(prompt, twist=rng.choice([1, 2, 5, 0]), max_rows=rng.choice([1, 3, 64]))
+    drafter = ModelDrafter(inner, prompt, n_draft=rng.randrange(1, 9))
     text = list(prompt)
     observe = drafter.observe
 
@@ -116,7 +116,7 @@ def test_the_draft_is_as_long_as_pays(curve, guess_s: float, acceptance: float, 
     assert ModelCosts(curve=curve, guess_s=guess_s).best_length(acceptance, 40) == length
 
 
-def test_a_model_that_does_not_pay_is_asked_less_and_less():
+def test_a_model_that_does_not_pay_drafts_less_and_less():
     prompt = [1, 2]
     costs = ModelCosts(curve=SLOPE_CURVE, guess_s=0.1)
     inner = Markov(prompt, n_vocab=200, seed=99)
@@ -141,10 +141,10 @@ def test_acceptance_is_learnt_from_own_drafts_and_forgotten():
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_a_small_model_with_another_script_costs_no_right_token(seed: int):
-    chance = random.Random(seed)
-    answer = chance.choices(range(1, 20), k=80)
-    theirs = ScriptedTarget(PROMPT, [*answer[:20], *edited(answer[20:], chance, 20)], n_vocab=20)
+def test_a_small_model_with_another_script_does_not_change_the_text(seed: int):
+    rng = random.Random(seed)
+    answer = rng.choices(range(1, 20), k=80)
+    theirs = ScriptedTarget(PROMPT, [*answer[:20], *edited(answer[20:], rng, 20)], n_vocab=20)
     steps = run(small(*answer), PROMPT, ModelDrafter(theirs, PROMPT))
     assert written(steps) == answer
     assert len(steps) < len(run(small(*answer), PROMPT, FixedDrafter()))

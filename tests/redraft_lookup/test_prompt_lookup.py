@@ -49,23 +49,23 @@ def n_places(tokens: list[int]) -> int:
         pytest.param([0, 0, 1, 0, 0], Match(2, 2), id="token 0 is a token"),
     ],
 )
-def test_longest(tokens: list[int], expected: Match | None):
+def test_the_longest_match(tokens: list[int], expected: Match | None):
     assert SuffixIndex(tokens).longest_match() == expected
 
 
 @pytest.mark.parametrize("seed", range(30))
 def test_it_is_that_of_a_slow_scan_while_chains_are_short(seed: int):
-    chance = random.Random(seed)
-    alphabet = range(chance.choice([3, 8, 40, 50_000]))
+    rng = random.Random(seed)
+    alphabet = range(rng.choice([3, 8, 40, 50_000]))
     tokens: list[int] = []
     index = SuffixIndex()
     n_exact = 0
     for _ in range(150):
-        if tokens and chance.random() < 0.3:
-            start = chance.randrange(len(tokens))
-            new = tokens[start : start + chance.randrange(12)]
+        if tokens and rng.random() < 0.3:
+            start = rng.randrange(len(tokens))
+            new = tokens[start : start + rng.randrange(12)]
         else:
-            new = chance.choices(alphabet, k=chance.randrange(4))
+            new = rng.choices(alphabet, k=rng.randrange(4))
         tokens += new
         index.extend(new)
         match = index.longest_match()
@@ -97,13 +97,13 @@ def test_a_match_is_no_longer_than_what_proves_something():
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_how_the_text_came_makes_no_difference(seed: int):
-    chance = random.Random(seed)
-    tokens = chance.choices(range(20), k=3000)
+def test_indexing_in_parts_makes_no_difference(seed: int):
+    rng = random.Random(seed)
+    tokens = rng.choices(range(20), k=3000)
     whole, grown = SuffixIndex(tokens), SuffixIndex()
     at = 0
     while at < len(tokens):
-        n = chance.randrange(1, 700)
+        n = rng.randrange(1, 700)
         grown.extend(tokens[at : at + n])
         at += n
     assert grown.longest_match() == whole.longest_match()
@@ -136,12 +136,12 @@ def test_a_lookup_drafts(text: list, lengths: tuple, n_draft: int, drafted: tupl
 
 @pytest.mark.parametrize("seed", range(30))
 def test_the_index_finds_what_a_scan_finds(seed: int):
-    chance = random.Random(seed)
-    text = chance.choices(range(4), k=5)
+    rng = random.Random(seed)
+    text = rng.choices(range(4), k=5)
     drafter = NgramDrafter(text, min_ngram=2, max_ngram=4, n_draft=6)
     for _ in range(60):
         assert drafter.propose(5).tokens == scan_ngrams(text, range(4, 1, -1))[:5]
-        more = chance.choices(range(4), k=chance.randrange(4))
+        more = rng.choices(range(4), k=rng.randrange(4))
         drafter.observe(Observation(tokens=tuple(more), draft=EMPTY, path=()))
         text += more
 

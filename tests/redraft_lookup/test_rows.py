@@ -5,7 +5,7 @@ import random
 
 import numpy as np
 import pytest
-from tests.redraft_lookup.fakes import SLOPE_CURVE, STAIRCASE_CURVE
+from tests.redraft_lookup.fakes import SLOPE_CURVE, STAIRCASE_CURVE, Bytes
 
 from redraft_lookup.copying import CopyDrafter
 from redraft_lookup.cost import CostCurve
@@ -65,15 +65,7 @@ def test_what_a_second_is_worth_is_learnt():
     assert allocator.rate == pytest.approx(1 / SLOPE_CURVE.seconds(SLOPE_CURVE.best_rows), rel=0.1)
 
 
-class Bytes:
-    def piece(self, token: int) -> bytes:
-        return bytes([token])
-
-    def tokenize(self, data: bytes) -> list[int]:
-        return list(data)
-
-
-class Scripts:
+class ScriptedBatch:
     """Several scripted texts in one pass, and what the passes cost."""
 
     def __init__(self, targets: dict[int, ScriptedTarget], curve: CostCurve) -> None:
@@ -113,7 +105,7 @@ def seconds(n_parallel: int, curve: CostCurve) -> float:
             )
             limits = Limits(max_tokens=2000, end_ids=frozenset({0}))
             decodings[key] = Decoding(prompt, drafter, limits)
-        scripts = Scripts(targets, curve)
+        scripts = ScriptedBatch(targets, curve)
         for _ in decode_many(scripts, decodings, RowAllocator(curve)):
             pass
         total += scripts.seconds

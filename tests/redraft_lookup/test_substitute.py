@@ -99,10 +99,10 @@ def test_a_shift_moves_the_filled_lines_that_it_can(old: str, new: str, shifted:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_what_is_learnt_makes_the_new_text_of_the_old(seed: int):
-    chance = random.Random(seed)
+def test_a_learnt_substitution_turns_the_old_text_into_the_new(seed: int):
+    rng = random.Random(seed)
     before, old, new, after = (
-        "".join(chance.choices("ab_ (),\n", k=chance.randrange(6))).encode() for _ in range(4)
+        "".join(rng.choices("ab_ (),\n", k=rng.randrange(6))).encode() for _ in range(4)
     )
     found = learn_substitution(before, old, new, after)
     if found is not None and not found.is_local:
@@ -128,13 +128,13 @@ def test_occurrences(old: str, text: str, expected: list[int]):
     assert [match.start() for match in pattern.finditer(text.encode())] == expected
 
 
-def test_the_probability_follows_what_came():
-    one = Substitution(b"a", b"b")
-    assert one.probability == pytest.approx(2 / 3)
-    one.hits += 5
-    assert one.probability == pytest.approx(7 / 8)
-    one.misses += 4
-    assert one.probability == pytest.approx(7 / 12)
+def test_the_probability_follows_hits_and_misses():
+    substitution = Substitution(b"a", b"b")
+    assert substitution.probability == pytest.approx(2 / 3)
+    substitution.hits += 5
+    assert substitution.probability == pytest.approx(7 / 8)
+    substitution.misses += 4
+    assert substitution.probability == pytest.approx(7 / 12)
 
 
 def expect_in_step(source: RewrittenSource, words: Words) -> None:
@@ -162,7 +162,7 @@ class TestSource:
         assert source.applied == [None] * len(source.ids)
         expect_in_step(source, words)
 
-    def test_a_rewritten_rest(self, pattern: bytes):
+    def test_the_rest_is_rewritten(self, pattern: bytes):
         words = Words(pattern)
         source, rename = self.source(words), Substitution(b"total", b"amount")
         source.rewrite(8, [rename])
@@ -176,7 +176,7 @@ class TestSource:
         assert "x" not in words.text(substituted)
         expect_in_step(source, words)
 
-    def test_what_is_to_stay_untouched(self, pattern: bytes):
+    def test_bytes_before_untouched_stay(self, pattern: bytes):
         words = Words(pattern)
         source, rename = self.source(words), Substitution(b"total", b"amount")
         source.rewrite(8, [rename], untouched=13)
@@ -189,7 +189,7 @@ class TestSource:
         source.rewrite(0, [Substitution(b"total", b"n"), Substitution(b"total + x", b"all")])
         assert words.text(source.ids) == "n = all\nshow(n, subtotal)\n"
 
-    def test_a_deleted_word_belongs_to_nobody(self, pattern: bytes):
+    def test_a_deleted_word_leaves_no_token(self, pattern: bytes):
         words = Words(pattern)
         source = self.source(words)
         source.rewrite(0, [Substitution(b"total", b"")])
@@ -200,7 +200,7 @@ class TestSource:
         assert source.next_occurrence(rename, 1) == (8, 13)
         assert source.next_occurrence(rename, 24) is None
 
-    def test_no_text(self, pattern: bytes):
+    def test_an_empty_text(self, pattern: bytes):
         words = Words(pattern)
         source = self.source(words, "")
         source.rewrite(0, [Substitution(b"a", b"b")])
@@ -230,18 +230,20 @@ class TestSource:
 
     @pytest.mark.parametrize("seed", range(15))
     def test_rewriting_is_replacing(self, pattern: bytes, seed: int):
-        chance = random.Random(seed)
+        rng = random.Random(seed)
         words = Words(pattern)
-        text = "".join(chance.choices(["a", "b", "ab", " ", "(", ")", "\n", "é"], k=120))
+        text = "".join(rng.choices(["a", "b", "ab", " ", "(", ")", "\n", "é"], k=120))
         source = self.source(words, text)
-        start = chance.choice(source.offsets)
-        one = Substitution(
-            chance.choice([b"a", b"ab", b"b ("]), chance.choice([b"x", b"yy y", b""])
+        start = rng.choice(source.offsets)
+        substitution = Substitution(
+            rng.choice([b"a", b"ab", b"b ("]), rng.choice([b"x", b"yy y", b""])
         )
-        source.rewrite(start, [one])
+        source.rewrite(start, [substitution])
         data = text.encode()
         expected = data[start:]
-        for match in reversed(list(one.pattern.finditer(data, start))):
-            expected = data[start : match.start()] + one.new + expected[match.end() - start :]
+        for match in reversed(list(substitution.pattern.finditer(data, start))):
+            expected = (
+                data[start : match.start()] + substitution.new + expected[match.end() - start :]
+            )
         assert b"".join(map(words.piece, source.ids)) == expected
         expect_in_step(source, words)

@@ -7,7 +7,7 @@ from redraft_lookup.draft import EMPTY, Draft
 from redraft_lookup.testing import ScriptedTarget
 
 
-def said(logits: np.ndarray) -> list[int]:
+def predictions(logits: np.ndarray) -> list[int]:
     return [int(token) for token in np.argmax(logits, axis=1)]
 
 
@@ -23,9 +23,9 @@ def said(logits: np.ndarray) -> list[int]:
         pytest.param(Draft.chain([6, 7, 8], "guess"), [6, 7, 8, 0], id="then the end"),
     ],
 )
-def test_a_scripted_target_says_what_its_script_says(draft: Draft, expected: list[int]):
+def test_a_scripted_target_predicts_its_script(draft: Draft, expected: list[int]):
     target = ScriptedTarget([4, 5], [6, 7, 8], n_vocab=10)
-    assert said(target.forward(5, draft)) == expected
+    assert predictions(target.forward(5, draft)) == expected
     assert target.passes == [1 + len(draft)]
 
 
@@ -34,14 +34,14 @@ def test_rows_that_are_not_kept_are_forgotten():
     target.forward(5, Draft.tree([[9], [6]], "guess"))
     target.commit([0, 2])
     assert target.cache == [4, 5, 6]
-    assert said(target.forward(7, EMPTY)) == [8]
+    assert predictions(target.forward(7, EMPTY)) == [8]
 
 
 def test_a_wrong_commit_gives_wrong_tokens():
     target = ScriptedTarget([4, 5], [6, 7, 8], n_vocab=10)
     target.forward(5, Draft.chain([9], "guess"))
     target.commit([0, 1])
-    assert said(target.forward(6, EMPTY)) == [0]
+    assert predictions(target.forward(6, EMPTY)) == [0]
 
 
 def test_committed_tokens_can_be_taken_back():
@@ -51,7 +51,7 @@ def test_committed_tokens_can_be_taken_back():
     target.rewind(1)
     target.rewind(0)
     assert target.cache == [4, 5]
-    assert said(target.forward(6, EMPTY)) == [7]
+    assert predictions(target.forward(6, EMPTY)) == [7]
 
 
 def test_more_rows_than_allowed_are_refused():
