@@ -1,12 +1,13 @@
 """The client as the server sees it: what it can do, and what can be asked of it.
 
-Knows the capabilities by name and uses none that was not declared.
+Knows the capabilities by name and uses none that was not declared. Knows nothing of edits beyond
+the replacements it is given.
 """
 
 import asyncio
 import logging
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 from lsprotocol import types
 from pygls.capabilities import get_capability
@@ -14,7 +15,7 @@ from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
 
 from redraft.lsp import contract
-from redraft.lsp.documents import OpenDocument, text_edits, unit_of
+from redraft.lsp.documents import OpenDocument, to_text_edits
 from redraft.records import Replacement
 from redraft.text.lines import Unit
 
@@ -29,29 +30,34 @@ class Client:
     """Requests and notifications to the client. Use on the event loop's thread only."""
 
     def __init__(self, server: LanguageServer) -> None:
-        self.bars: dict[str | int, WorkDoneProgress] = {}  # the displays that stand now, by token
+        self.progress: dict[str | int, WorkDoneProgress] = {}  # that has not ended, by token
         self._server = server
 
-    def bar(self, title: str, *, token: str, given: str | int | None = None) -> "WorkDoneProgress":
-        """Begin a progress display; `given` is the token the client passed, if it did."""
-        bar = WorkDoneProgress(self, title, token, given)
-        self.bars[bar.token] = bar
-        return bar
+    def begin_progress(
+        self, title: str, *, token: str, client_token: str | int | None = None
+    ) -> "WorkDoneProgress":
+        """Begin a progress display, under the token the client passed if it passed one."""
+        progress = WorkDoneProgress(self, title, token, client_token)
+        self.progress[progress.token] = progress
+        return progress
 
     def can(self, capability: str) -> bool:
-        """Whether the client declared a capability, as in "workspace.apply_edit"."""
+        """Return True where the client declared a capability, such as "workspace.apply_edit"."""
         return bool(get_capability(self._server.client_capabilities, capability, False))  # noqa: FBT003
 
     @property
     def unit(self) -> Unit:
-        return unit_of(self._server.server_capabilities.position_encoding)
+        """The unit of columns: that of the negotiated position encoding, or UTF-16."""
+        encoding = self._server.server_capabilities.position_encoding
+        value = getattr(encoding, "value", encoding)
+        return value if value in get_args(Unit) else "utf-16"  # type: ignore[return-value]
 
     def notify(self, method: str, params: object) -> None:
         """Send a notification."""
         self._server.protocol.notify(method, params)
 
     def show(self, kind: types.MessageType, message: str) -> None:
-        """Say something to the user, and keep it in the editor's log."""
+        """Show a message to the user, and keep it in the editor's log."""
         self._server.window_show_message(types.ShowMessageParams(kind, f"redraft: {message}"))
         self.log(kind, message)
 
@@ -67,24 +73,24 @@ class Client:
             actions=[types.MessageActionItem(title=option) for option in options],
         )
         try:
-            chosen = await self._server.window_show_message_request_async(params)
+            choice = await self._server.window_show_message_request_async(params)
         except JsonRpcException:
             return None
-        return chosen.title if chosen else None
+        return choice.title if choice else None
 
-    async def configuration(self) -> object:
-        """The section `redraft` of the client's settings; None where it has none to give."""
+    async def fetch_settings(self) -> object:
+        """Ask for the section `redraft` of the client's settings; None where it has none."""
         item = types.ConfigurationItem(section=contract.SECTION)
         params = types.ConfigurationParams(items=[item])
         try:
-            values = await self._server.workspace_configuration_async(params)
+            sections = await self._server.workspace_configuration_async(params)
         except JsonRpcException as error:
             log.warning("the editor gave no configuration: %s", error)
             return None
-        return values[0] if values else None
+        return sections[0] if sections else None
 
     async def create_progress(self, token: str | int) -> bool:
-        """Ask for a progress display of our own; False where the client refuses."""
+        """Ask for a progress display under a token of the server's; False where it is refused."""
         try:
             await self._server.window_work_done_progress_create_async(
                 types.WorkDoneProgressCreateParams(token=token)
@@ -93,8 +99,8 @@ class Client:
             return False
         return True
 
-    async def apply(self, edit: types.WorkspaceEdit, label: str) -> tuple[bool, str]:
-        """Have the client apply an edit: whether it did, and what it says if not."""
+    async def apply_edit(self, edit: types.WorkspaceEdit, label: str) -> tuple[bool, str]:
+        """Have the client apply an edit. Return True, or False and the client's reason."""
         params = types.ApplyWorkspaceEditParams(edit=edit, label=label)
         try:
             result = await self._server.workspace_apply_edit_async(params)
@@ -102,7 +108,7 @@ class Client:
             return False, error.message
         return result.applied, result.failure_reason or ""
 
-    def workspace_edit(
+    def build_workspace_edit(
         self,
         document: OpenDocument,
         replacements: tuple[Replacement, ...],
@@ -110,8 +116,11 @@ class Client:
         *,
         confirm: bool,
     ) -> types.WorkspaceEdit:
-        """An edit of the document's current version, in the richest form the client takes."""
-        edits: list[Any] = list(text_edits(replacements, document.index, self.unit))
+        """Return an edit of the document's current version, in the richest form the client takes.
+
+        With `confirm` the editor asks the user before it applies the edit, where it can.
+        """
+        edits: list[Any] = list(to_text_edits(replacements, document.index, self.unit))
         if not self.can("workspace.workspace_edit.document_changes"):
             return types.WorkspaceEdit(changes={document.uri: edits})
         annotations = None
@@ -120,25 +129,28 @@ class Client:
             annotations = {_ANNOTATION: annotation}
             edits = [
                 types.AnnotatedTextEdit(
-                    annotation_id=_ANNOTATION, range=each.range, new_text=each.new_text
+                    annotation_id=_ANNOTATION, range=edit.range, new_text=edit.new_text
                 )
-                for each in edits
+                for edit in edits
             ]
-        named = types.OptionalVersionedTextDocumentIdentifier(
+        identifier = types.OptionalVersionedTextDocumentIdentifier(
             uri=document.uri, version=document.version
         )
-        change = types.TextDocumentEdit(text_document=named, edits=edits)
+        change = types.TextDocumentEdit(text_document=identifier, edits=edits)
         return types.WorkspaceEdit(document_changes=[change], change_annotations=annotations)
 
 
 class WorkDoneProgress:
     """One progress display of the client's; harmless where the client shows none.
 
-    With `given`, the client made the token; else it is asked to create a display for ours.
+    A display under the client's own token is begun at once; for another, the client is asked to
+    create one first. `on_cancel` is called when the user cancels in the display.
     """
 
-    def __init__(self, client: Client, title: str, token: str, given: str | int | None) -> None:
-        self.token: str | int = token if given is None else given
+    def __init__(
+        self, client: Client, title: str, token: str, client_token: str | int | None
+    ) -> None:
+        self.token: str | int = token if client_token is None else client_token
         self.is_cancelled = False
         self.on_cancel: Callable[[], object] = lambda: None
         self._client = client
@@ -146,31 +158,32 @@ class WorkDoneProgress:
         self._percentage = 0
         self._is_shown = False
         self._is_over = False
-        self._creating: asyncio.Task[None] | None = None
-        if given is not None:
+        self._creation: asyncio.Task[None] | None = None  # kept: the loop refers weakly to tasks
+        if client_token is not None:
             self._begin()
         elif client.can("window.work_done_progress"):
-            self._creating = asyncio.create_task(self._create())
+            self._creation = asyncio.create_task(self._create())
 
     def report(self, percentage: int, message: str) -> None:
-        """Show how far it is; a percentage below the last one is shown as that."""
+        """Show how far the work is; a percentage below the last one is shown as that."""
         self._percentage = max(self._percentage, percentage)
         if self._is_shown:
             self._send(types.WorkDoneProgressReport(message=message, percentage=self._percentage))
 
     def cancel(self) -> None:
-        """The user cancelled it in the display."""
+        """Take in that the user cancelled in the display."""
         self.is_cancelled = True
         self.on_cancel()
 
     def end(self, message: str = "") -> None:
-        """Take the display away; harmless when repeated."""
+        """Remove the display; harmless when repeated."""
         if self._is_shown:
             self._send(types.WorkDoneProgressEnd(message=message or None))
         self._is_over, self._is_shown = True, False
-        self._client.bars.pop(self.token, None)
+        self._client.progress.pop(self.token, None)
 
     async def _create(self) -> None:
+        # The work may be over before the client has answered.
         if await self._client.create_progress(self.token) and not self._is_over:
             self._begin()
 

@@ -1,7 +1,7 @@
-"""Which code actions are offered at a place: pure, from what the client sent and what is set.
+"""The code actions offered at a place: pure, from what the client sent and what is set.
 
-A code action carries a command and nothing computed: no parse, no model. Whether there is a
-function around the cursor shows when the command runs.
+A code action carries a command and nothing computed: no parse, no model. That there is no function
+around the cursor shows when the command runs.
 """
 
 import re
@@ -19,13 +19,14 @@ from redraft.config.actions import (
     Action,
 )
 from redraft.lsp import contract
-from redraft.lsp.documents import OpenDocument, span_of
+from redraft.lsp.documents import OpenDocument, to_span
 from redraft.records import Span
 from redraft.text.lines import Unit
 
-__all__ = ["ClientAbilities", "offers"]
+__all__ = ["ClientAbilities", "list_code_actions"]
 
 _WORD: Final = re.compile(r"\w+|\r\n|.", re.DOTALL)  # or any one character, as block cursors cover
+_TITLE_LENGTH: Final = 60  # of a diagnostic's message, in characters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,82 +35,88 @@ class ClientAbilities:
 
     literals: bool  # takes CodeAction and not only Command
     tags: bool  # knows the tag of what a language model made
-    can_ask: bool  # has the command `redraft.prompt`
+    can_prompt: bool  # has the command `redraft.prompt`
 
 
-def offers(
+def list_code_actions(
     params: types.CodeActionParams,
     document: OpenDocument,
     actions: Iterable[Action],
     client: ClientAbilities,
     unit: Unit,
 ) -> list[types.CodeAction | types.Command]:
-    """The actions for `params`, in the order they are configured."""
-    span = span_of(params.range, document.index, unit)
-    found = [
-        action
-        for each in actions
-        if not each.languages or document.language in each.languages
-        for action in _of(each, params, document, span, client)
-        if _is_wanted(action, params.context.only)
+    """Return what is offered at the place in `params`, in the order of `actions`."""
+    span = to_span(params.range, document.index, unit)
+    code_actions = [
+        code_action
+        for action in actions
+        if not action.languages or document.language in action.languages
+        for code_action in _build_code_actions(action, params, document, span, client)
+        if _is_wanted(code_action, params.context.only)
     ]
     if client.literals:
-        return list(found)
-    return [action.command for action in found if action.command]
+        return list(code_actions)
+    return [code_action.command for code_action in code_actions if code_action.command]
 
 
-def _of(
+def _build_code_actions(
     action: Action,
     params: types.CodeActionParams,
     document: OpenDocument,
     span: Span,
     client: ClientAbilities,
 ) -> Iterator[types.CodeAction]:
+    """Yield the code actions of `action`: one or none, or one for each diagnostic."""
     selected = span.of(document.text)
-    base: dict[str, Any] = {
+    options: dict[str, Any] = {
         "uri": document.uri,
         "version": document.version,
-        "range": _plain(params.range),
+        "range": _to_json(params.range),
         "scope": action.scope,
         "title": action.title,
         "wait": False,
     }
     if action.name == EDIT_ACTION:
-        if client.can_ask:
-            arguments = base | {"wait": True, "question": action.instruction}
-            yield _action(action, action.title, contract.PROMPT, arguments, client)
+        if client.can_prompt:
+            options |= {"wait": True, "question": action.instruction}
+            yield _build_code_action(action, action.title, contract.PROMPT, options, client)
     elif action.name == FIX_ACTION:
         for diagnostic in params.context.diagnostics:
-            text = action.instruction.replace(DIAGNOSTIC, _said(diagnostic))
-            # A squiggle covers a word; what is to be fixed is the code around it.
-            scope = action.scope or "function"
-            arguments = base | {
-                "instruction": text,
-                "scope": scope,
-                "range": _plain(diagnostic.range),
+            message = diagnostic.message.strip()
+            source = f" ({diagnostic.source})" if diagnostic.source else ""
+            problem = f"{message}{source}, at line {diagnostic.range.start.line + 1}"
+            arguments = options | {
+                "instruction": action.instruction.replace(DIAGNOSTIC, problem),
+                # A squiggle covers a word; what is to be fixed is the code around it.
+                "scope": action.scope or "function",
+                "range": _to_json(diagnostic.range),
             }
-            title = f"{action.title}: {_short(diagnostic.message)}"
-            yield _action(action, title, contract.EDIT, arguments, client, diagnostic)
+            line = message.partition("\n")[0]
+            if len(line) > _TITLE_LENGTH:
+                line = f"{line[: _TITLE_LENGTH - 3]}..."
+            title = f"{action.title}: {line}"
+            yield _build_code_action(action, title, contract.EDIT, arguments, client, diagnostic)
     elif SELECTION not in action.instruction or selected:
-        text = action.instruction.replace(SELECTION, selected)
-        if action.scope is None and _is_cursor(span, document, part_of_line=action.needs_lines):
-            base["scope"] = "function"
-        yield _action(action, action.title, contract.EDIT, base | {"instruction": text}, client)
+        options["instruction"] = action.instruction.replace(SELECTION, selected)
+        if action.scope is None and _is_cursor(span, document, needs_lines=action.needs_lines):
+            options["scope"] = "function"
+        yield _build_code_action(action, action.title, contract.EDIT, options, client)
 
 
-def _is_cursor(span: Span, document: OpenDocument, *, part_of_line: bool) -> bool:
-    """Whether a range is too little to be what an action is for: it says where, and not what.
+def _is_cursor(span: Span, document: OpenDocument, *, needs_lines: bool) -> bool:
+    """Return True for a range that is too little for an action: it says where, and not what.
 
-    Some editors send the character or the word under the cursor where nothing is selected.
+    Some editors send the character or the word under the cursor where nothing is selected. For an
+    action that needs lines, any part of a line is too little.
     """
     selected = span.of(document.text)
     if _WORD.fullmatch(selected):
         return True
     line = document.index.line_span(document.index.line_at(span.start))
-    return part_of_line and span in line and selected.strip() != line.of(document.text).strip()
+    return needs_lines and span in line and selected.strip() != line.of(document.text).strip()
 
 
-def _action(
+def _build_code_action(
     action: Action,
     title: str,
     command: str,
@@ -127,31 +134,27 @@ def _action(
     )
 
 
-def _is_wanted(action: types.CodeAction, only: Sequence[types.CodeActionKind | str] | None) -> bool:
-    """Whether one of the kinds asked for is the action's, or one above it."""
+def _is_wanted(
+    code_action: types.CodeAction, only: Sequence[types.CodeActionKind | str] | None
+) -> bool:
+    """Return True where the action's kind, or a kind above it, is among `only`.
+
+    "refactor" is above "refactor.rewrite", and the empty kind is above all.
+    """
     if only is None:
         return True
-    kind = f"{_value(action.kind)}."
-    return any(kind.startswith(f"{_value(each)}.") or not _value(each) for each in only)
+    kind = f"{_kind_name(code_action.kind)}."
+    names = [_kind_name(wanted) for wanted in only]
+    return any(kind.startswith(f"{name}.") or not name for name in names)
 
 
-def _value(kind: object) -> str:
+def _kind_name(kind: object) -> str:
     return str(getattr(kind, "value", kind))
 
 
-def _plain(place: types.Range) -> dict[str, dict[str, int]]:
+def _to_json(range_: types.Range) -> dict[str, dict[str, int]]:
+    # Arguments of commands are sent as they are: pygls does not convert what is inside them.
     return {
-        "start": {"line": place.start.line, "character": place.start.character},
-        "end": {"line": place.end.line, "character": place.end.character},
+        "start": {"line": range_.start.line, "character": range_.start.character},
+        "end": {"line": range_.end.line, "character": range_.end.character},
     }
-
-
-def _said(diagnostic: types.Diagnostic) -> str:
-    place = f"line {diagnostic.range.start.line + 1}"
-    source = f" ({diagnostic.source})" if diagnostic.source else ""
-    return f"{diagnostic.message.strip()}{source}, at {place}"
-
-
-def _short(message: str) -> str:
-    line = message.strip().partition("\n")[0]
-    return line if len(line) <= 60 else f"{line[:57]}..."

@@ -1,14 +1,16 @@
-"""The server's own copies of the open documents.
+"""The server's own copies of the open documents, and where a target lies after they changed.
 
 Lines break where the protocol says and columns count in the negotiated unit, both by
-`redraft.text.lines`: the copies of the language server library break lines where Python does. A
-change that makes no sense is taken in the nearest sense, for a notification cannot be refused.
+`redraft.text.lines`; the copies that pygls keeps break lines where Python does. Knows nothing of
+edits: who computes one holds a `Snapshot`.
+
+A change elsewhere in a document moves a target exactly; a change that touches it widens it, and
+only a target that still reads as it did is a target at all. Nothing is ever searched for.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import get_args
 from urllib.parse import unquote, urlsplit
 from weakref import WeakSet
 
@@ -24,15 +26,14 @@ __all__ = [
     "Documents",
     "OpenDocument",
     "Snapshot",
-    "difference",
-    "path_of",
-    "placed",
-    "range_of",
-    "shift",
-    "span_of",
-    "step",
-    "text_edits",
-    "unit_of",
+    "describe_change",
+    "find_change",
+    "locate_target",
+    "path_from_uri",
+    "shift_replacements",
+    "to_range",
+    "to_span",
+    "to_text_edits",
 ]
 
 
@@ -50,75 +51,13 @@ class DocumentChange:
     starts_on_line_end: bool
 
 
-def placed(target: Span, steps: Iterable[DocumentChange], old: str, new: str) -> Span | None:
-    """Where `target` of `old` lies in `new`, which `steps` led to; None if it was touched.
-
-    A target that was changed and changed back is found: its text is what counts.
-    """
-    now = target
-    for each in steps:
-        now = _moved(now, each)
-    return now if now.of(new) == target.of(old) else None
-
-
-def step(change: Replacement, after: str) -> DocumentChange:
-    """What `change`, which led to the text `after`, does to places around it."""
-    start = change.span.start
-    stop = start + len(change.new_text)
-    return DocumentChange(
-        span=change.span,
-        n_new=len(change.new_text),
-        ends_on_line_start=stop == 0 or after[stop - 1] in "\r\n",
-        starts_on_line_end=start == len(after) or after[start] in "\r\n",
-    )
-
-
-def difference(old: str, new: str) -> Replacement:
-    """The one change between two whole texts: all between their common start and common end."""
-    start = _n_common(old, new)
-    rest = _n_common(old[start:][::-1], new[start:][::-1])
-    return Replacement(span=Span(start, len(old) - rest), new_text=new[start : len(new) - rest])
-
-
-def shift(replacements: Iterable[Replacement], by: int) -> tuple[Replacement, ...]:
-    """The same replacements `by` code points further on."""
-    return tuple(
-        Replacement(span=Span(r.span.start + by, r.span.stop + by), new_text=r.new_text)
-        for r in replacements
-    )
-
-
-def _moved(span: Span, change: DocumentChange) -> Span:
-    by = change.n_new - len(change.span)
-    start, stop = change.span.start, change.span.stop
-    # Text written right before or after a target belongs to it unless a line break divides them:
-    # "async " typed before "def", or " + 1" behind the last line of a function.
-    if stop < span.start or (stop == span.start and change.ends_on_line_start):
-        return Span(span.start + by, span.stop + by)
-    if start > span.stop or (start == span.stop and change.starts_on_line_end):
-        return span
-    return Span(min(span.start, start), max(span.stop, stop) + by)
-
-
-def _n_common(a: str, b: str) -> int:
-    """The length of the common start, by halving: slices compare at the speed of memory."""
-    low, high = 0, min(len(a), len(b))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if a[low:middle] == b[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
-
-
 @dataclass(kw_only=True, eq=False)  # without slots: Python 3.10 cannot refer weakly to those
 class Snapshot:
-    """A document as it was when an edit of it began, and all that happened to it since."""
+    """A document as it was when an edit of it began, and all changes since."""
 
     index: LineIndex
     version: int
-    steps: list[DocumentChange] = field(default_factory=list)
+    changes: list[DocumentChange] = field(default_factory=list)
 
     @property
     def text(self) -> str:
@@ -128,11 +67,11 @@ class Snapshot:
 class OpenDocument:
     """One open document. `text` equals the client's after every change."""
 
-    def __init__(self, item: types.TextDocumentItem, shown_path: str) -> None:
+    def __init__(self, item: types.TextDocumentItem, display_path: str) -> None:
         self.uri = item.uri
         self.version = item.version
         self.index = LineIndex(item.text)
-        self.shown_path = shown_path  # as the user and the model know it
+        self.display_path = display_path  # as the user and the model know it
         self._language_id = item.language_id
         self._snapshots: WeakSet[Snapshot] = WeakSet()
 
@@ -143,10 +82,10 @@ class OpenDocument:
     @property
     def language(self) -> str | None:
         """The name `redraft.syntax` has for the document's language, if it has one."""
-        return language_of(path_of(self.uri).name, self.text, self._language_id)
+        return language_of(path_from_uri(self.uri).name, self.text, self._language_id)
 
     def snapshot(self) -> Snapshot:
-        """What an edit is computed on; it keeps account of later changes while it is held."""
+        """Return the document as it is, for an edit; it records later changes while it is held."""
         snapshot = Snapshot(index=self.index, version=self.version)
         self._snapshots.add(snapshot)
         return snapshot
@@ -157,26 +96,29 @@ class OpenDocument:
         version: int,
         unit: Unit,
     ) -> None:
-        """Apply one didChange: each change refers to the text the one before it left."""
+        """Apply one didChange: each change refers to the text the one before it left.
+
+        A notification cannot be refused, so a place outside the text means the nearest one in it.
+        """
         for change in changes:
             if isinstance(change, types.TextDocumentContentChangePartial):
-                span = span_of(change.range, self.index, unit)
+                span = to_span(change.range, self.index, unit)
                 self._apply(Replacement(span=span, new_text=change.text))
             elif change.text != self.text:
-                self._apply(difference(self.text, change.text))
+                self._apply(find_change(self.text, change.text))
         self.version = version
 
-    def _apply(self, change: Replacement) -> None:
-        old, span = self.text, change.span
-        self.index = LineIndex(old[: span.start] + change.new_text + old[span.stop :])
+    def _apply(self, replacement: Replacement) -> None:
+        old, span = self.text, replacement.span
+        self.index = LineIndex(old[: span.start] + replacement.new_text + old[span.stop :])
         if self._snapshots:
-            change_step = step(change, self.text)
+            change = describe_change(replacement, self.text)
             for snapshot in self._snapshots:
-                snapshot.steps.append(change_step)
+                snapshot.changes.append(change)
 
-    def place(self, target: Span, snapshot: Snapshot) -> Span | None:
-        """Where a snapshot's `target` lies now; None where it was changed."""
-        return placed(target, snapshot.steps, snapshot.text, self.text)
+    def locate(self, target: Span, snapshot: Snapshot) -> Span | None:
+        """Return where `target` of a snapshot lies now; None if it was changed."""
+        return locate_target(target, snapshot.changes, snapshot.text, self.text)
 
 
 class Documents:
@@ -190,8 +132,14 @@ class Documents:
         return len(self._open)
 
     def open(self, item: types.TextDocumentItem) -> OpenDocument:
-        document = OpenDocument(item, self._shown(path_of(item.uri)))
-        self._open[item.uri] = document
+        """Keep a copy of a document.
+
+        It is shown by its path from the workspace's folder; outside of any, by its name alone.
+        """
+        path = path_from_uri(item.uri)
+        inside = [path.relative_to(folder) for folder in self.folders if folder in path.parents]
+        shortest = min((relative.as_posix() for relative in inside), key=len, default=path.name)
+        document = self._open[item.uri] = OpenDocument(item, shortest)
         return document
 
     def get(self, uri: str) -> OpenDocument | None:
@@ -200,14 +148,9 @@ class Documents:
     def close(self, uri: str) -> None:
         self._open.pop(uri, None)
 
-    def _shown(self, path: Path) -> str:
-        """The path from the workspace's folder; outside of any, the name alone."""
-        inside = [path.relative_to(folder) for folder in self.folders if folder in path.parents]
-        return min((each.as_posix() for each in inside), key=len, default=path.name)
 
-
-def path_of(uri: str) -> Path:
-    """The file a URI names; for a document that is in no file, a path that shows its name."""
+def path_from_uri(uri: str) -> Path:
+    """Return the file a URI names; for a document in no file, a path that ends in its name."""
     try:
         if (parts := urlsplit(uri)).scheme == "file" and (path := uris.to_fs_path(uri)):
             return Path(path)
@@ -216,33 +159,98 @@ def path_of(uri: str) -> Path:
     return Path(PurePosixPath(unquote(parts.path)).name or "untitled")
 
 
-def span_of(given: types.Range, index: LineIndex, unit: Unit) -> Span:
-    """The span a client's range names; a reversed range is taken the right way round."""
-    ends = sorted(
-        index.offset(place.line, place.character, unit) for place in (given.start, given.end)
+def to_span(range_: types.Range, index: LineIndex, unit: Unit) -> Span:
+    """Return the span a client's range names; a reversed range is taken the right way round."""
+    start, stop = sorted(
+        index.offset(position.line, position.character, unit)
+        for position in (range_.start, range_.end)
     )
-    return Span(*ends)
+    return Span(start, stop)
 
 
-def range_of(span: Span, index: LineIndex, unit: Unit) -> types.Range:
-    """The span as the client counts."""
+def to_range(span: Span, index: LineIndex, unit: Unit) -> types.Range:
+    """Return a span as the client counts."""
     start, stop = (
         types.Position(*index.position(offset, unit)) for offset in (span.start, span.stop)
     )
     return types.Range(start, stop)
 
 
-def text_edits(
+def to_text_edits(
     replacements: Iterable[Replacement], index: LineIndex, unit: Unit
 ) -> list[types.TextEdit]:
-    """The replacements as the client takes them, in the order they come."""
+    """Return replacements as the client takes them, in the same order."""
     return [
-        types.TextEdit(range=range_of(each.span, index, unit), new_text=each.new_text)
-        for each in replacements
+        types.TextEdit(range=to_range(replacement.span, index, unit), new_text=replacement.new_text)
+        for replacement in replacements
     ]
 
 
-def unit_of(encoding: object) -> Unit:
-    """The unit of the negotiated position encoding; UTF-16 where none was."""
-    value = getattr(encoding, "value", encoding)
-    return value if value in get_args(Unit) else "utf-16"  # type: ignore[return-value]
+def locate_target(
+    target: Span, changes: Iterable[DocumentChange], old: str, new: str
+) -> Span | None:
+    """Return where `target` of `old` lies in `new`, which `changes` led to; None if it changed.
+
+    A target that was changed and changed back is found: its text is what counts.
+    """
+    span = target
+    for change in changes:
+        span = _move_span(span, change)
+    return span if span.of(new) == target.of(old) else None
+
+
+def describe_change(replacement: Replacement, new: str) -> DocumentChange:
+    """Return what a replacement, which led to the text `new`, does to places around it."""
+    start = replacement.span.start
+    stop = start + len(replacement.new_text)
+    return DocumentChange(
+        span=replacement.span,
+        n_new=len(replacement.new_text),
+        ends_on_line_start=stop == 0 or new[stop - 1] in "\r\n",
+        starts_on_line_end=start == len(new) or new[start] in "\r\n",
+    )
+
+
+def find_change(old: str, new: str) -> Replacement:
+    """Return the one change between two whole texts: all between common start and common end."""
+    start = _common_start(old, new)
+    n_end = _common_start(old[start:][::-1], new[start:][::-1])
+    return Replacement(span=Span(start, len(old) - n_end), new_text=new[start : len(new) - n_end])
+
+
+def shift_replacements(
+    replacements: Iterable[Replacement], distance: int
+) -> tuple[Replacement, ...]:
+    """Return the replacements moved by `distance` code points."""
+    return tuple(
+        Replacement(
+            span=Span(replacement.span.start + distance, replacement.span.stop + distance),
+            new_text=replacement.new_text,
+        )
+        for replacement in replacements
+    )
+
+
+def _move_span(span: Span, change: DocumentChange) -> Span:
+    distance = change.n_new - len(change.span)
+    start, stop = change.span.start, change.span.stop
+    # Text written right before or after a target belongs to it unless a line break divides them:
+    # "async " typed before "def", or " + 1" behind the last line of a function.
+    if stop < span.start or (stop == span.start and change.ends_on_line_start):
+        return Span(span.start + distance, span.stop + distance)
+    if start > span.stop or (start == span.stop and change.starts_on_line_end):
+        return span
+    return Span(min(span.start, start), max(span.stop, stop) + distance)
+
+
+def _common_start(a: str, b: str) -> int:
+    """Return the length of the common start."""
+    # By halving, since comparing slices runs at the speed of memory and a loop in Python does not.
+    low, high = 0, min(len(a), len(b))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if a[low:middle] == b[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low

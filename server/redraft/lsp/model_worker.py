@@ -1,7 +1,7 @@
-"""The one thread that owns the model: it loads it, uses it, and frees it.
+"""The one thread that owns the model: it loads the model, uses it, and frees it.
 
 Requests wait in order; background work is done only while no request waits, and gives way to one
-within a pass. Knows nothing of documents or of the protocol: it runs what it is given.
+within a pass. Knows nothing of documents or of the protocol: it runs the jobs it is given.
 """
 
 import threading
@@ -25,7 +25,7 @@ _T = TypeVar("_T")
 
 
 class LanguageModel(Model, Protocol):
-    """What the server needs of a model beside answering."""
+    """A model that can prefill in the background, too."""
 
     def prefill(
         self,
@@ -34,7 +34,7 @@ class LanguageModel(Model, Protocol):
         exactness: Exactness = ...,
         cancelled: Callable[[], bool] = ...,
     ) -> None:
-        """Prefill a prompt's file part; `cancelled` is asked between passes."""
+        """Prefill a prompt's file part; `cancelled` is called between passes."""
 
 
 OpenModel: TypeAlias = Callable[[Settings], AbstractContextManager[LanguageModel]]
@@ -42,14 +42,14 @@ OpenModel: TypeAlias = Callable[[Settings], AbstractContextManager[LanguageModel
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class ModelJob(Generic[_T]):
-    """Work that waits for the model or has it. `future` ends with what the work returns."""
+    """Work that waits for the model or has it. `future` gets what the work returns or raises."""
 
     run: Callable[[], _T]
     future: Future[_T] = field(default_factory=Future)
     stop: threading.Event = field(default_factory=threading.Event)
 
     def cancel(self) -> None:
-        """Let it not begin, or end within a pass."""
+        """Keep the work from starting, or end it within a pass."""
         self.stop.set()
         self.future.cancel()
 
@@ -66,7 +66,7 @@ class ModelWorker:
     ) -> None:
         self.idle_s: float | None = None
         self.state: ModelState = "unloaded"
-        self.n_loads = 0  # what was prefilled before the last of them is gone
+        self.n_loads = 0  # each discards what was prefilled before it
         self._open_model = open_model
         self._on_state = on_state
         self._requests: deque[ModelJob[Any]] = deque()
@@ -75,8 +75,8 @@ class ModelWorker:
         self._changed = threading.Condition()
         self._is_stopped = False
         self._thread: threading.Thread | None = None
-        # Touched on the worker's thread only:
-        self._opened: AbstractContextManager[LanguageModel] | None = None
+        # Used on the worker's thread only:
+        self._model_context: AbstractContextManager[LanguageModel] | None = None
         self._model: LanguageModel | None = None
         self._key: tuple[object, ...] = ()
 
@@ -87,24 +87,27 @@ class ModelWorker:
     def request(
         self, settings: Settings, work: Callable[[LanguageModel, Callable[[], bool]], _T]
     ) -> ModelJob[_T]:
-        """Run `work(model, cancelled)` when the requests before it are done."""
+        """Queue `work(model, cancelled)` after the requests before it."""
         stop = threading.Event()
-        job = ModelJob(run=lambda: work(self._loaded(settings), stop.is_set), stop=stop)
+        job = ModelJob(run=lambda: work(self._load(settings), stop.is_set), stop=stop)
         return self._add(job, self._requests)
 
     def background(
         self, settings: Settings, work: Callable[[LanguageModel, Callable[[], bool]], _T]
     ) -> ModelJob[_T]:
-        """Run `work(model, cancelled)` while nobody waits; `cancelled` also says a request came."""
+        """Queue `work(model, cancelled)` for when no request waits.
+
+        `cancelled` is true, too, once a request has come: the work has to give way.
+        """
         stop = threading.Event()
         job = ModelJob(
-            run=lambda: work(self._loaded(settings), lambda: stop.is_set() or bool(self._requests)),
+            run=lambda: work(self._load(settings), lambda: stop.is_set() or bool(self._requests)),
             stop=stop,
         )
         return self._add(job, self._background)
 
     def unload(self) -> ModelJob[None]:
-        """Free the model once the requests before are done; the next one loads it again."""
+        """Free the model once the requests before are done; the next request loads it again."""
         return self._add(ModelJob(run=self._unload), self._requests)
 
     def stop(self) -> None:
@@ -131,7 +134,7 @@ class ModelWorker:
         return job
 
     def _work(self) -> None:
-        while (job := self._next()) is not None:
+        while (job := self._wait_for_job()) is not None:
             if not job.future.set_running_or_notify_cancel():
                 continue
             self._running = job
@@ -148,22 +151,22 @@ class ModelWorker:
             del job
         self._unload()
 
-    def _next(self) -> ModelJob[Any] | None:
-        """The next job; None when stopped. Unloads the model when nothing came for long."""
+    def _wait_for_job(self) -> ModelJob[Any] | None:
+        """Return the next job; None when stopped. Unloads the model when it is idle for long."""
         while True:
             with self._changed:
-                came = self._changed.wait_for(
+                has_changed = self._changed.wait_for(
                     lambda: self._is_stopped or self._requests or self._background,
                     None if self._model is None else self.idle_s,
                 )
                 if self._is_stopped:
                     return None
-                if came:
+                if has_changed:
                     return (self._requests or self._background).popleft()
             self._unload()
 
-    def _loaded(self, settings: Settings) -> LanguageModel:
-        """The model that `settings` name, loaded now if it is another one or none."""
+    def _load(self, settings: Settings) -> LanguageModel:
+        """Return the model that `settings` name; load it unless it is loaded already."""
         key = (
             settings.model,
             settings.draft_model,
@@ -173,21 +176,21 @@ class ModelWorker:
         )
         if self._model is None or self._key != key:
             self._unload()
-            self._enter("loading")
+            self._set_state("loading")
             try:
-                opened = self._open_model(settings)
-                self._model, self._opened, self._key = opened.__enter__(), opened, key
+                context = self._open_model(settings)
+                self._model, self._model_context, self._key = context.__enter__(), context, key
                 self.n_loads += 1
             finally:
-                self._enter("unloaded" if self._model is None else "loaded")
+                self._set_state("unloaded" if self._model is None else "loaded")
         return self._model
 
     def _unload(self) -> None:
-        opened, self._opened, self._model = self._opened, None, None
-        self._enter("unloaded")
-        if opened:
-            opened.__exit__(None, None, None)
+        context, self._model_context, self._model = self._model_context, None, None
+        self._set_state("unloaded")
+        if context:
+            context.__exit__(None, None, None)
 
-    def _enter(self, state: ModelState) -> None:
+    def _set_state(self, state: ModelState) -> None:
         self.state = state
         self._on_state()

@@ -1,7 +1,7 @@
-"""What a client asks for, checked: arguments of commands made parameters.
+"""What a client asks for, checked: the arguments of commands, and the span an edit is about.
 
-Each wrong one is refused by its name (JsonRpcInvalidParams). Keys that nobody knows are let be:
-they may be a newer client's.
+An argument that is wrong is refused by its name (JsonRpcInvalidParams). Unknown keys are ignored:
+a newer client may send them. Knows the shapes of `redraft.lsp.contract`; nothing of the server.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,13 +12,13 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcInvalidParams
 
 from redraft.errors import InputError
-from redraft.lsp.contract import EDIT, Scope
-from redraft.lsp.documents import span_of
+from redraft.lsp.contract import EDIT, WARM, Scope
+from redraft.lsp.documents import to_span
 from redraft.records import Span
 from redraft.syntax import target_at
 from redraft.text.lines import LineIndex, Unit, line_ending
 
-__all__ = ["EditCommand", "edit_params", "optional_uri", "target_of", "which"]
+__all__ = ["EditCommand", "find_target", "parse_cancel", "parse_edit", "parse_warm"]
 
 _MAX_UINT: Final = 2**31 - 1  # the protocol's largest whole number
 
@@ -27,11 +27,9 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EditCommand:
-    """The argument of `redraft.edit`.
+    """The checked form of `redraft.lsp.contract.EditParams`, where its keys are described.
 
-    `range` is where the cursor or the selection is. Without `scope`, a selection is the target,
-    and else the function around the cursor. With `wait` the answer is the edit's ending; without,
-    the command is answered at once and the user hears of the ending through a message.
+    `range` is the selection, or the cursor as an empty range.
     """
 
     uri: str
@@ -43,122 +41,116 @@ class EditCommand:
     partial: bool = False
     wait: bool = True
     id: str | None = None
-    title: str | None = None  # names the edit in the undo list and beside its progress
+    title: str | None = None
 
 
-def edit_params(arguments: Sequence[object] | None) -> EditCommand:
+def parse_edit(arguments: Sequence[object] | None) -> EditCommand:
     """Check the arguments of `redraft.edit`."""
-    given = _only_object(EDIT, arguments, required=True)
-    scope = _take(given, "scope", str)
+    params = _only_object(EDIT, arguments, required=True)
+    scope = _take(params, "scope", str)
     if scope is not None and scope not in get_args(Scope):
-        raise _invalid(f"scope must be one of {', '.join(get_args(Scope))}, not {scope!r}")
-    instruction = _take(given, "instruction", str)
+        names = ", ".join(get_args(Scope))
+        raise JsonRpcInvalidParams(f"scope must be one of {names}, not {scope!r}")
+    instruction = _take(params, "instruction", str)
     if not instruction or not instruction.strip():
-        raise _invalid("instruction must say what to change")
+        raise JsonRpcInvalidParams("instruction must say what to change")
     return EditCommand(
-        uri=_required(given, "uri", str),
+        uri=_require(params, "uri", str),
         instruction=instruction,
-        version=_take(given, "version", int),
-        range=_place(given),
+        version=_take(params, "version", int),
+        range=_parse_range(params),
         scope=scope,  # type: ignore[arg-type]  # one of Scope's names, as checked above
-        preview=bool(_take(given, "preview", bool)),
-        partial=bool(_take(given, "partial", bool)),
-        wait=_take(given, "wait", bool) is not False,
-        id=_take(given, "id", str),
-        title=_take(given, "title", str),
+        preview=bool(_take(params, "preview", bool)),
+        partial=bool(_take(params, "partial", bool)),
+        wait=_take(params, "wait", bool) is not False,
+        id=_take(params, "id", str),
+        title=_take(params, "title", str),
     )
 
 
-def which(params: object) -> tuple[str | None, str | None]:
-    """The edit's id and the document's URI that a cancel names; neither means all edits."""
-    given = params if isinstance(params, Mapping) else {}
-    return _take(given, "id", str), _take(given, "uri", str)
+def parse_cancel(params: object) -> tuple[str | None, str | None]:
+    """Return the edit's id and the document's URI that a cancel names; neither means all edits."""
+    checked = params if isinstance(params, Mapping) else {}
+    return _take(checked, "id", str), _take(checked, "uri", str)
 
 
-def optional_uri(command: str, arguments: Sequence[object] | None) -> str | None:
-    """The `uri` of a command that may name a document."""
-    return _take(_only_object(command, arguments, required=False), "uri", str)
+def parse_warm(arguments: Sequence[object] | None) -> str | None:
+    """Return the URI that the arguments of `redraft.warm` name, if they do."""
+    return _take(_only_object(WARM, arguments, required=False), "uri", str)
 
 
-def _invalid(message: str) -> JsonRpcInvalidParams:
-    return JsonRpcInvalidParams(message)
+def find_target(command: EditCommand, index: LineIndex, language: str | None, unit: Unit) -> Span:
+    """Return the span that `command` is about, in the document that `index` is of.
+
+    A selection is exactly the selection. A function is the innermost around the range's start;
+    where a range is in none, it stands for its lines. Raises InputError saying what to select
+    instead.
+    """
+    if command.scope == "file":
+        return Span(0, len(index.text))
+    if command.range is None:
+        raise InputError("give a position or a range, or the scope file")
+    span = to_span(command.range, index, unit)
+    if command.scope == "selection" or (command.scope is None and len(span)):
+        return span
+    line, column = index.position(span.start, "utf-32")
+    if language is not None:
+        try:
+            return target_at(index.text, language, line, column).span
+        except InputError:
+            if not len(span):
+                raise
+    elif not len(span):
+        raise InputError("redraft cannot find functions in this language: select what to edit")
+    # Whole lines without the last one's ending. A selection that stops at the start of a line,
+    # as one of whole lines does, does not reach into that line.
+    first = index.line_span(line)
+    last = index.line_span(index.line_at(max(span.start, span.stop - 1)))
+    return Span(first.start, last.stop - len(line_ending(last.of(index.text))))
 
 
 def _only_object(
     command: str, arguments: Sequence[object] | None, *, required: bool
 ) -> Mapping[str, object]:
-    given = arguments or ()
-    if not given and not required:
+    if not arguments and not required:
         return {}
-    if len(given) != 1 or not isinstance(given[0], Mapping):
-        raise _invalid(f"{command} takes one object as its argument")
-    return given[0]
+    if not arguments or len(arguments) != 1 or not isinstance(arguments[0], Mapping):
+        raise JsonRpcInvalidParams(f"{command} takes one object as its argument")
+    return arguments[0]
 
 
-def _take(given: Mapping[Any, object], key: str, kind: type[_T]) -> _T | None:
-    value = given.get(key)
+def _take(params: Mapping[Any, object], key: str, kind: type[_T]) -> _T | None:
+    value = params.get(key)
     if value is None:
         return None
+    # True and False are whole numbers to Python, but not to the protocol.
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-        raise _invalid(f"{key} must be of type {kind.__name__}, not {type(value).__name__}")
+        message = f"{key} must be of type {kind.__name__}, not {type(value).__name__}"
+        raise JsonRpcInvalidParams(message)
     return value
 
 
-def _required(given: Mapping[str, object], key: str, kind: type[_T]) -> _T:
-    value = _take(given, key, kind)
+def _require(params: Mapping[str, object], key: str, kind: type[_T]) -> _T:
+    value = _take(params, key, kind)
     if value is None:
-        raise _invalid(f"{key} is missing")
+        raise JsonRpcInvalidParams(f"{key} is missing")
     return value
 
 
-def _place(given: Mapping[str, object]) -> types.Range | None:
-    """`range`, or `position` as an empty range."""
-    if (ends := _take(given, "range", dict)) is not None:
-        return types.Range(_position(ends, "start"), _position(ends, "end"))
-    if given.get("position") is None:
+def _parse_range(params: Mapping[str, object]) -> types.Range | None:
+    """Return `range`, or `position` as an empty range."""
+    if (range_ := _take(params, "range", dict)) is not None:
+        return types.Range(_parse_position(range_, "start"), _parse_position(range_, "end"))
+    if params.get("position") is None:
         return None
-    place = _position(given, "position")
-    return types.Range(place, place)
+    position = _parse_position(params, "position")
+    return types.Range(position, position)
 
 
-def _position(given: Mapping[str, object], key: str) -> types.Position:
-    place: Mapping[str, object] = _required(given, key, dict)
-    line, character = _required(place, "line", int), _required(place, "character", int)
+def _parse_position(params: Mapping[str, object], key: str) -> types.Position:
+    position: Mapping[str, object] = _require(params, key, dict)
+    line, character = _require(position, "line", int), _require(position, "character", int)
     if not (0 <= line <= _MAX_UINT and 0 <= character <= _MAX_UINT):
-        raise _invalid(f"{key}: line and character count from 0, not {line}:{character}")
+        message = f"{key}: line and character count from 0, not {line}:{character}"
+        raise JsonRpcInvalidParams(message)
     return types.Position(line, character)
-
-
-def target_of(asked: EditCommand, index: LineIndex, language: str | None, unit: Unit) -> Span:
-    """The span `asked` means in the document `index` is of.
-
-    A selection is exactly the selection; a function is the innermost around the range's start, and
-    where a range is in none, its lines. Raises InputError saying what to select instead.
-    """
-    if asked.scope == "file":
-        return Span(0, len(index.text))
-    if asked.range is None:
-        raise InputError("give a position or a range, or the scope file")
-    span = span_of(asked.range, index, unit)
-    if asked.scope == "selection" or (asked.scope is None and len(span)):
-        return span
-    try:
-        return _function(index, language, span.start)
-    except InputError:
-        if not len(span):
-            raise
-    return _lines(span, index)
-
-
-def _function(index: LineIndex, language: str | None, offset: int) -> Span:
-    if language is None:
-        raise InputError("redraft cannot find functions in this language: select what to edit")
-    line, column = index.position(offset, "utf-32")
-    return target_at(index.text, language, line, column).span
-
-
-def _lines(span: Span, index: LineIndex) -> Span:
-    """The whole lines `span` lies on, without the last one's ending."""
-    first = index.line_span(index.line_at(span.start))
-    last = index.line_span(index.line_at(max(span.start, span.stop - 1)))
-    return Span(first.start, last.stop - len(line_ending(last.of(index.text))))

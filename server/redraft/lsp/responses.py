@@ -1,4 +1,7 @@
-"""The product's records in the names of the wire, and the errors that requests end in."""
+"""The product's records in the names of the wire, and the errors that requests end in.
+
+Knows the shapes of `redraft.lsp.contract`; nothing of the server or of when it answers.
+"""
 
 from collections.abc import Mapping
 from itertools import groupby
@@ -10,17 +13,17 @@ from pygls.exceptions import JsonRpcException
 from redraft import records
 from redraft.lsp import contract
 
-__all__ = ["failed", "modified", "passes_of", "refused", "stats_of"]
+__all__ = ["convert_passes", "convert_stats", "failed_error", "refused_error", "stale_error"]
 
-# How the editor calls the setting that a refusal says to raise.
+# The editor's name for the setting that a refusal says to raise.
 _LIMITS: Final[Mapping[str, tuple[str, str]]] = {
     "token_limit": ("max_tokens", "redraft.maxTokens"),
     "timeout": ("timeout", "redraft.timeout"),
 }
 
 
-def stats_of(stats: records.Stats) -> contract.EditStats:
-    """What an edit cost."""
+def convert_stats(stats: records.Stats) -> contract.EditStats:
+    """Return what an edit cost, in the names of the wire."""
     return {
         "promptTokens": stats.prompt_tokens,
         "reusedTokens": stats.reused_tokens,
@@ -35,38 +38,39 @@ def stats_of(stats: records.Stats) -> contract.EditStats:
     }
 
 
-def passes_of(completion: records.Completion) -> list[contract.TracePass]:
-    """How an answer came about: for each pass its text, cut where the origin changes."""
+def convert_passes(completion: records.Completion) -> list[contract.TracePass]:
+    """Return the passes of a reply, the text of each cut where the origin changes."""
     return [
         {
-            "drafted": each.drafted,
-            "seconds": each.seconds,
+            "drafted": pass_.drafted,
+            "seconds": pass_.seconds,
             "text": [
                 {
                     "origin": origin,
+                    # A token may end inside a character: bytes are joined before they are decoded.
                     "text": b"".join(piece for _, piece in run).decode(errors="replace"),
                 }
                 for origin, run in groupby(
-                    zip(each.origins, each.pieces, strict=True), key=itemgetter(0)
+                    zip(pass_.origins, pass_.pieces, strict=True), key=itemgetter(0)
                 )
             ],
         }
-        for each in completion.passes
+        for pass_ in completion.passes
     ]
 
 
-def failed(message: str, **data: object) -> JsonRpcException:
-    """The answer to a request that was right but could not be done (-32803)."""
+def failed_error(message: str, **data: object) -> JsonRpcException:
+    """Return the error for a request that was valid but could not be done (-32803)."""
     return JsonRpcException(message, contract.ErrorCode.FAILED.value, data or None)
 
 
-def modified(message: str) -> JsonRpcException:
-    """The answer to a request whose document is not what it was (-32801)."""
+def stale_error(message: str) -> JsonRpcException:
+    """Return the error for a request whose document has changed (-32801)."""
     return JsonRpcException(message, contract.ErrorCode.STALE.value, {"reason": "stale"})
 
 
-def refused(outcome: records.Refused) -> JsonRpcException:
-    """The answer to an edit that the model was asked for in vain (-32803)."""
+def refused_error(outcome: records.Refused) -> JsonRpcException:
+    """Return the error for an edit whose reply from the model was refused (-32803)."""
     key, name = _LIMITS.get(outcome.reason, ("", ""))
     message = outcome.message.replace(key, name) if key else outcome.message
-    return failed(message, reason=outcome.reason, stats=stats_of(outcome.stats))
+    return failed_error(message, reason=outcome.reason, stats=convert_stats(outcome.stats))

@@ -1,7 +1,7 @@
-"""What the user has set for the server: the editor's settings, and the files they stand above.
+"""The configuration of the server: the editor's settings, and the sources they take their place in.
 
-Knows which keys there are and in which order sources count; `redraft.config.settings` checks the
-values that the command line has too, `redraft.config.actions` the actions.
+Knows the keys of the editor's section `redraft`. `redraft.config.settings` checks the values that
+the command line has, too, and `redraft.config.actions` the actions; both know the other sources.
 """
 
 import math
@@ -11,12 +11,12 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final
 
-from redraft.config import settings
-from redraft.config.actions import Action, load_actions
+from redraft.config import actions, settings
+from redraft.config.actions import Action
 from redraft.config.settings import Settings
 from redraft.lsp import contract
 
-__all__ = ["EditorSettings", "ServerConfig", "editor_settings"]
+__all__ = ["EditorSettings", "ServerConfig", "parse_editor_settings"]
 
 IDLE_UNLOAD_S: Final = 900.0
 
@@ -32,21 +32,26 @@ class EditorSettings:
     idle_unload: float | None = IDLE_UNLOAD_S  # seconds; None: keep the model loaded
 
 
-def editor_settings(given: object) -> tuple[EditorSettings, tuple[str, ...]]:
-    """The section `redraft` of an editor's settings, and what is wrong in it.
+def parse_editor_settings(section: object) -> tuple[EditorSettings, tuple[str, ...]]:
+    """Return the section `redraft` of an editor's settings, and what is wrong in it.
 
     Keys may be written in camel case. Keys that are not the server's belong to the plug-in.
     """
-    if given is None:
+    if section is None:
         return EditorSettings(), ()
-    if not isinstance(given, Mapping):
-        return EditorSettings(), (f"{contract.SECTION} must be an object, not {given!r}",)
-    values = {_snake(str(key)): value for key, value in given.items() if value is not None}
-    known: dict[str, Any] = {}
+    if not isinstance(section, Mapping):
+        return EditorSettings(), (f"{contract.SECTION} must be an object, not {section!r}",)
+    values = {
+        # maxTokens -> max_tokens
+        re.sub(r"(?<=[a-z])([A-Z])", lambda match: f"_{match[1].lower()}", str(key)): value
+        for key, value in section.items()
+        if value is not None
+    }
+    checked: dict[str, Any] = {}
     problems: list[str] = []
     for key in ("warm", "confirm"):
         if isinstance(value := values.get(key, False), bool):
-            known |= {key: value} if key in values else {}
+            checked |= {key: value} if key in values else {}
         else:
             problems.append(f"redraft.{key} must be true or false, not {value!r}")
     idle = values.get("idle_unload", IDLE_UNLOAD_S)
@@ -55,11 +60,14 @@ def editor_settings(given: object) -> tuple[EditorSettings, tuple[str, ...]]:
             f"redraft.idleUnload must be a number of seconds, 0 for never, not {idle!r}"
         )
     else:
-        known["idle_unload"] = float(idle) or None
-    decoding = {f.name: values[f.name] for f in fields(Settings) if f.name in values}
-    return EditorSettings(decoding=decoding, actions=values.get("actions", {}), **known), tuple(
-        problems
+        checked["idle_unload"] = float(idle) or None
+    names = [field.name for field in fields(Settings)]
+    editor = EditorSettings(
+        decoding={name: values[name] for name in names if name in values},
+        actions=values.get("actions", {}),
+        **checked,
     )
+    return editor, tuple(problems)
 
 
 class ServerConfig:
@@ -67,12 +75,12 @@ class ServerConfig:
 
     def __init__(self, flags: Mapping[str, object], environ: Mapping[str, str]) -> None:
         self.editor = EditorSettings()
-        self.is_trusted = True  # whether files of the project have a say
+        self.is_trusted = True  # files of the project count
         self._flags = flags
         self._environ = environ
 
-    def settings(self, path: Path) -> Settings:
-        """How the file `path` is decoded. Raises InputError naming what is wrong, and where."""
+    def load_settings(self, path: Path) -> Settings:
+        """Return the settings for the file `path`. Raises InputError naming what is wrong where."""
         return settings.load(
             path.parent,
             self._flags,
@@ -81,10 +89,8 @@ class ServerConfig:
             trust_project=self.is_trusted,
         )
 
-    def actions(self, path: Path) -> tuple[tuple[Action, ...], tuple[str, ...]]:
-        """The actions for the file `path`, and what is wrong with some of them."""
-        return load_actions(path.parent, editor=self.editor.actions, trust_project=self.is_trusted)
-
-
-def _snake(key: str) -> str:
-    return re.sub(r"(?<=[a-z])([A-Z])", lambda match: f"_{match[1].lower()}", key)
+    def load_actions(self, path: Path) -> tuple[tuple[Action, ...], tuple[str, ...]]:
+        """Return the actions for the file `path`, and what is wrong with some of them."""
+        return actions.load_actions(
+            path.parent, editor=self.editor.actions, trust_project=self.is_trusted
+        )

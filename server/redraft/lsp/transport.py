@@ -1,8 +1,11 @@
-"""pygls's protocol with three habits changed.
+"""Messages between the client's two pipes and the handlers: pygls with some habits changed.
 
-Every request is answered, however malformed; documents are not kept here (`redraft.lsp.documents`
-does); and what is cancelled by its request's id really stops. pygls logs message bodies: its
-loggers are silenced where the server is started.
+`ServerProtocol` answers every request, however malformed; keeps no documents
+(`redraft.lsp.documents` does); and really stops what is cancelled by its request's id.
+`MessageReader` and `MessageWriter` see to it that a client that does not read does not stop the
+server from reading, and that one that announces an enormous message does not fill the memory.
+Nothing here knows what redraft answers. pygls logs message bodies: its loggers are silenced where
+the server is started.
 """
 
 import inspect
@@ -25,19 +28,25 @@ from pygls.protocol import JsonRPCNotification, JsonRPCRequestMessage, LanguageS
 from pygls.protocol.json_rpc import RPCMessage
 from pygls.protocol.language_server import lsp_method
 
-__all__ = ["MAX_BODY", "MessageReader", "MessageWriter", "Protocol"]
+__all__ = ["MAX_BODY", "MessageReader", "MessageWriter", "ServerProtocol", "is_parse_error"]
 
 log = logging.getLogger("redraft.lsp")
 
+MAX_BODY: Final = 64 * 2**20  # bytes of one message; files over 10 MB are not edited anyway
 
-class Protocol(LanguageServerProtocol):
-    """Answers what pygls drops, and takes over what it does to documents."""
+_MAX_HEADER: Final = 4096
+_CHUNK: Final = 2**16
+_FLUSH_S: Final = 5.0
+
+
+class ServerProtocol(LanguageServerProtocol):
+    """Answers what pygls drops, and leaves documents to redraft."""
 
     is_initialized = False
 
     @property
     def is_shut_down(self) -> bool:
-        """Whether the client asked for the end; then `exit` is no failure."""
+        """True once the client asked for the end; then `exit` is no failure."""
         return self._shutdown
 
     def structure_message(self, data: dict[str, Any]) -> object:
@@ -45,44 +54,44 @@ class Protocol(LanguageServerProtocol):
         return data
 
     def handle_message(self, message: object) -> None:
-        """One message as parsed from JSON, whatever it is."""
-        fault = _fault(message)
+        """Take one message as parsed from JSON, whatever it is."""
+        fault = _find_fault(message)
         if fault or not isinstance(message, dict):
             log.warning("not a message of the protocol: %s", fault)
             self._refuse(message, JsonRpcInvalidRequest(fault))
         elif "method" not in message:
-            self._settle(message)
-        elif early := self._out_of_order(message):
-            self._refuse(message, early)
+            self._receive_response(message)
+        elif error := self._check_order(message):
+            self._refuse(message, error)
         else:
             self._dispatch(message)
 
-    def parse_error(self, error: Exception) -> None:
+    def refuse_unparsed(self, error: Exception) -> None:
         """Answer a body that is not JSON."""
         log.warning("a message is not JSON: %s", type(error).__name__)
         self._refuse({"id": None, "method": ""}, JsonRpcParseError("the message is not JSON"))
 
     def _dispatch(self, message: dict[str, Any]) -> None:
+        """Hand a request or a notification to its handler."""
+        method = message["method"]
         try:
-            structured = self._structured(message)
+            if self.get_message_type(method):
+                structured = cast("RPCMessage", super().structure_message(message))
+            else:  # a method that the protocol does not have, such as redraft/cancel
+                kind = JsonRPCRequestMessage if "id" in message else JsonRPCNotification
+                id_ = {"id": message["id"]} if "id" in message else {}
+                params = message.get("params")
+                structured = kind(method=method, jsonrpc=self.VERSION, params=params, **id_)
         except JsonRpcException:
-            method = message["method"]
             log.warning("%s came with parameters that make no sense", method)
             self._refuse(message, JsonRpcInvalidParams(f"the parameters of {method} are wrong"))
             return
-        if message["method"] == types.INITIALIZE:
+        if method == types.INITIALIZE:
             self.is_initialized = True
         super().handle_message(structured)
 
-    def _structured(self, message: dict[str, Any]) -> RPCMessage:
-        method, params = message["method"], message.get("params")
-        if self.get_message_type(method):
-            return cast("RPCMessage", super().structure_message(message))
-        kind = JsonRPCRequestMessage if "id" in message else JsonRPCNotification
-        named = {"id": message["id"]} if "id" in message else {}
-        return kind(method=method, jsonrpc=self.VERSION, params=params, **named)
-
-    def _out_of_order(self, message: Mapping[str, Any]) -> JsonRpcException | None:
+    def _check_order(self, message: Mapping[str, Any]) -> JsonRpcException | None:
+        """Return the error for a message that may not come now, or not with an id."""
         method = message["method"]
         kind = self.get_message_type(method)
         if "id" in message and kind and not hasattr(kind, "id"):
@@ -97,28 +106,28 @@ class Protocol(LanguageServerProtocol):
             return JsonRpcInvalidRequest("the server is initialized already")
         return None
 
-    def _settle(self, message: dict[str, Any]) -> None:
-        """A response of the client's: whoever waits for it gets it, or an error."""
-        waiting = self._request_futures.get(message["id"])
+    def _receive_response(self, message: dict[str, Any]) -> None:
+        """Give a response of the client to the request that waits for it, or an error."""
+        future = self._request_futures.get(message["id"])
         try:
             structured = super().structure_message(message)
         except JsonRpcException as error:
             log.warning("a response of the editor makes no sense")
             self._request_futures.pop(message["id"], None)
-            if waiting and not waiting.done():
-                waiting.set_exception(error)
+            if future and not future.done():
+                future.set_exception(error)
             return
-        if waiting and waiting.done():  # cancelled here meanwhile
+        if future and future.done():  # cancelled here meanwhile; pygls would set it once more
             self._request_futures.pop(message["id"], None)
         else:
             super().handle_message(structured)
 
     def _refuse(self, message: object, error: JsonRpcException) -> None:
         """Answer with an error, if `message` may be a request."""
-        known = message if isinstance(message, Mapping) else {"id": None, "method": ""}
-        if "id" not in known or "method" not in known:
+        request = message if isinstance(message, Mapping) else {"id": None, "method": ""}
+        if "id" not in request or "method" not in request:
             return
-        id_ = known["id"]
+        id_ = request["id"]
         body = error.to_response_error()
         self._send_data(
             {
@@ -153,11 +162,13 @@ class Protocol(LanguageServerProtocol):
 
 
 def is_parse_error(error: Exception) -> bool:
+    """Return True for what pygls raises where a body is not JSON."""
+    # Deep nesting, as in a hundred thousand brackets, ends in RecursionError.
     return isinstance(error, json.JSONDecodeError | UnicodeDecodeError | RecursionError)
 
 
-def _fault(message: object) -> str:
-    """What makes `message` none of the protocol's; "" where it is one."""
+def _find_fault(message: object) -> str:
+    """Return why `message` is no message of JSON-RPC; "" where it is one."""
     if not isinstance(message, dict):
         return "a message must be an object"
     if message.get("jsonrpc") != "2.0":
@@ -173,21 +184,14 @@ def _is_id(value: object) -> bool:
     return isinstance(value, int | str) and not isinstance(value, bool)
 
 
-MAX_BODY: Final = 64 * 2**20  # bytes of one message; files over 10 MB are not edited anyway
-
-_MAX_HEADER: Final = 4096
-_PIECE: Final = 2**16
-_FLUSH_S: Final = 5.0
-
-
 class MessageReader:
-    """What pygls reads. A message that is too large becomes one that is no JSON."""
+    """The stream that pygls reads. A message that is too large becomes one that is no JSON."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
 
     def readline(self) -> bytes:
-        """One header line, the length's name in the one spelling that pygls knows."""
+        """Read one header line. The length's name comes in the one spelling that pygls knows."""
         line = self._stream.readline(_MAX_HEADER)
         name, _, value = line.partition(b":")
         if name.strip().lower() == b"content-length":
@@ -195,36 +199,37 @@ class MessageReader:
         return line
 
     def read(self, n: int) -> bytes:
+        """Read `n` bytes, or skip them where that is too many."""
         if n <= MAX_BODY:
             return self._stream.read(n)
-        while n > 0 and (piece := self._stream.read(min(n, _PIECE))):
-            n -= len(piece)
+        while n > 0 and (chunk := self._stream.read(min(n, _CHUNK))):
+            n -= len(chunk)
         return b"too large"
 
 
 class MessageWriter:
-    """What pygls writes to: bytes leave on a thread of their own, in order."""
+    """The stream that pygls writes to: bytes leave on a thread of their own, in order."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
-        self._waiting: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._send, name="redraft-out", daemon=True)
         self._thread.start()
 
     def write(self, data: bytes) -> None:
-        self._waiting.put(data)
+        self._queue.put(data)
 
     def flush(self) -> None:
-        """Nothing: every write is flushed when it leaves."""
+        """Do nothing: every write is flushed when it leaves."""
 
     def close(self) -> None:
-        """Let what is waiting leave; a client that reads no more is not waited for."""
-        self._waiting.put(None)
+        """Let what is queued leave; a client that reads no more is not waited for."""
+        self._queue.put(None)
         self._thread.join(_FLUSH_S)
 
     def _send(self) -> None:
         try:
-            while (data := self._waiting.get()) is not None:
+            while (data := self._queue.get()) is not None:
                 self._stream.write(data)
                 self._stream.flush()
         except (OSError, ValueError):

@@ -13,9 +13,9 @@ from tests.redraft.lsp.editor import CAPABILITIES, Editor, ResponseError
 
 from redraft.config.actions import BUILT_IN, Action, Layer, merge_layers
 from redraft.errors import InputError
-from redraft.lsp.code_actions import ClientAbilities, offers
-from redraft.lsp.documents import OpenDocument, range_of
-from redraft.lsp.server_config import ServerConfig, editor_settings
+from redraft.lsp.code_actions import ClientAbilities, list_code_actions
+from redraft.lsp.documents import OpenDocument, to_range
+from redraft.lsp.server_config import ServerConfig, parse_editor_settings
 from redraft.records import Span
 
 TABLE = "p.toml: actions"
@@ -88,22 +88,22 @@ def test_files_then_the_editor_and_the_later_wins(tmp_path: Path) -> None:
         "[actions.bad]\nscope = 3\n"
     )
     config = ServerConfig({}, {})
-    config.editor, _ = editor_settings({"actions": {"c": {"instruction": "editor"}}})
-    actions, problems = config.actions(tmp_path / "x.py")
+    config.editor, _ = parse_editor_settings({"actions": {"c": {"instruction": "editor"}}})
+    actions, problems = config.load_actions(tmp_path / "x.py")
     found = {action.name: action.instruction for action in actions}
     assert (found["a"], found["b"], found["c"]) == ("pyproject", "redraft", "editor")
     (problem,) = problems
     assert problem.startswith(f"{tmp_path / 'redraft.toml'}: actions.bad.scope must be")
-    assert config.settings(tmp_path / "x.py").seed == 3
+    assert config.load_settings(tmp_path / "x.py").seed == 3
 
 
 def test_a_project_that_is_not_trusted_has_no_say(tmp_path: Path) -> None:
     (tmp_path / "redraft.toml").write_text('model = "x.gguf"\n[actions.a]\ninstruction = "x"\n')
     config = ServerConfig({}, {})
     config.is_trusted = False
-    actions, _ = config.actions(tmp_path / "x.py")
+    actions, _ = config.load_actions(tmp_path / "x.py")
     assert all(action in BUILT_IN for action in actions)
-    assert config.settings(tmp_path / "x.py").model is None
+    assert config.load_settings(tmp_path / "x.py").model is None
 
 
 @pytest.mark.parametrize(
@@ -115,12 +115,12 @@ def test_a_project_that_is_not_trusted_has_no_say(tmp_path: Path) -> None:
     ],
 )
 def test_wrong_settings_of_the_editor_are_named(given: object, said: str) -> None:
-    _, (problem,) = editor_settings(given)
+    _, (problem,) = parse_editor_settings(given)
     assert problem.startswith(said)
 
 
 def test_settings_in_camel_case_are_the_command_lines() -> None:
-    editor, problems = editor_settings(
+    editor, problems = parse_editor_settings(
         {"maxTokens": 5, "nCtx": 9, "idleUnload": 0, "trace": {"server": "off"}, "model": None}
     )
     assert not problems
@@ -130,16 +130,16 @@ def test_settings_in_camel_case_are_the_command_lines() -> None:
 
 def test_flags_stand_above_the_editor_and_the_editor_above_variables(tmp_path: Path) -> None:
     config = ServerConfig({"seed": "1"}, {"REDRAFT_SEED": "3", "REDRAFT_THREADS": "3"})
-    config.editor, _ = editor_settings({"seed": 2, "threads": 2})
-    settings = config.settings(tmp_path / "x.py")
+    config.editor, _ = parse_editor_settings({"seed": 2, "threads": 2})
+    settings = config.load_settings(tmp_path / "x.py")
     assert (settings.seed, settings.threads) == (1, 2)
 
 
 def test_a_wrong_setting_of_the_editor_is_named_as_the_editor_does(tmp_path: Path) -> None:
     config = ServerConfig({}, {})
-    config.editor, _ = editor_settings({"maxTokens": -1})
+    config.editor, _ = parse_editor_settings({"maxTokens": -1})
     with pytest.raises(InputError, match=r"redraft\.maxTokens must be"):
-        config.settings(tmp_path / "x.py")
+        config.load_settings(tmp_path / "x.py")
 
 
 URI = "file:///work/shop.py"
@@ -210,13 +210,13 @@ def test_a_range_that_says_too_little_is_the_cursor(
     start = SHOP.index(selected or "amount")
     params = types.CodeActionParams(
         types.TextDocumentIdentifier(URI),
-        range_of(Span(start, start + len(selected)), document.index, "utf-16"),
+        to_range(Span(start, start + len(selected)), document.index, "utf-16"),
         types.CodeActionContext([]),
     )
-    client = ClientAbilities(literals=True, tags=False, can_ask=True)
+    client = ClientAbilities(literals=True, tags=False, can_prompt=True)
     found = {
         action.kind.removeprefix("refactor.rewrite.redraft."): action.command.arguments[0]["scope"]
-        for action in offers(params, document, (*BUILT_IN, *OWN), client, "utf-16")
+        for action in list_code_actions(params, document, (*BUILT_IN, *OWN), client, "utf-16")
     }
     assert {name for name in (*NEED_LINES, *FREE) if found[name] == "function"} == {*are_cursor}
     assert {name for name in (*NEED_LINES, *FREE) if found[name] is None} == {*are_selection}

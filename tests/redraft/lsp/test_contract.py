@@ -48,7 +48,7 @@ def test_actions_and_settings_are_documented(name: str) -> None:
 def test_the_shapes_of_the_wire_are_those_of_the_records() -> None:
     arguments = {field.name for field in fields(EditCommand)}
     assert contract.EditParams.__annotations__.keys() == arguments | {"position"}
-    assert contract.EditStats.__required_keys__ == responses.stats_of(Stats()).keys()
+    assert contract.EditStats.__required_keys__ == responses.convert_stats(Stats()).keys()
     assert {*get_args(Reason)} - {"cancelled", "stale"} == {*get_args(contract.Reason)}
     phases = get_args(get_type_hints(Progress)["phase"])
     assert {"waiting", *phases} == {*get_args(contract.Phase)}
@@ -60,7 +60,7 @@ def test_the_shapes_of_the_wire_are_those_of_the_records() -> None:
 def test_a_limit_is_called_what_the_editor_calls_it(finish: Finish, setting: str) -> None:
     request = EditRequest(path="a.py", text="x = 1\n", target=Span(0, 6), instruction="Go on.")
     cut = Completion(text="", finish=finish, stats=Stats())
-    error = responses.refused(
+    error = responses.refused_error(
         interpret(request, Prompt(file=(), request=(), source="", stop=()), cut)
     )
     assert f"; raise {setting} or edit a smaller part" in error.message
@@ -75,7 +75,7 @@ def test_a_pass_is_cut_where_the_origin_changes_and_not_inside_a_character() -> 
         drafted=2,
         seconds=0.5,
     )
-    (answer,) = responses.passes_of(
+    (answer,) = responses.convert_passes(
         Completion(text="aλc", finish="stop", stats=Stats(), passes=(one,))
     )
     assert answer["text"] == [{"origin": "copied", "text": "aλ"}, {"origin": None, "text": "c"}]

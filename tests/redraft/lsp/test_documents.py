@@ -7,7 +7,7 @@ import pytest
 from lsprotocol import types
 from tests.redraft.lsp.editor import OpenDocument
 
-from redraft.lsp.documents import Documents, path_of
+from redraft.lsp.documents import Documents, path_from_uri
 
 PIECES = ["a", "\n", "\r", "\r\n", "\u2028", "\x0c", "\x85", "é", "語", "\U0001f600", "e\u0301", ""]
 
@@ -75,8 +75,8 @@ def test_a_range_that_makes_no_sense_is_taken_in_the_nearest_sense(start, end) -
     ],
 )
 def test_a_document_is_shown_by_its_path_in_the_workspace(uri: str, name: str) -> None:
-    assert opened("", uri).shown_path == name
-    assert str(path_of(uri)).endswith(Path(name).name)
+    assert opened("", uri).display_path == name
+    assert str(path_from_uri(uri)).endswith(Path(name).name)
 
 
 @pytest.mark.parametrize(

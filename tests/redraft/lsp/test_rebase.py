@@ -2,7 +2,7 @@ import random
 
 import pytest
 
-from redraft.lsp.documents import difference, placed, step
+from redraft.lsp.documents import describe_change, find_change, locate_target
 from redraft.records import Replacement, Span
 from redraft.text.diff import apply_replacements
 
@@ -15,7 +15,7 @@ def after(changes: list[tuple[int, int, str]]) -> tuple[str, list]:
     for start, stop, new in changes:
         change = Replacement(span=Span(start, stop), new_text=new)
         text = apply_replacements(text, [change])
-        steps.append(step(change, text))
+        steps.append(describe_change(change, text))
     return text, steps
 
 
@@ -46,7 +46,7 @@ def after(changes: list[tuple[int, int, str]]) -> tuple[str, list]:
 )
 def test_a_target_that_still_reads_the_same_is_found(changes: list, start: int) -> None:
     new, steps = after(changes)
-    place = placed(TARGET, steps, OLD, new)
+    place = locate_target(TARGET, steps, OLD, new)
     assert place == Span(start, start + len(TARGET))
     assert place.of(new) == TARGET.of(OLD)
 
@@ -74,14 +74,14 @@ def test_a_target_that_still_reads_the_same_is_found(changes: list, start: int) 
 )
 def test_a_target_that_was_touched_is_not_found(changes: list) -> None:
     new, steps = after(changes)
-    assert placed(TARGET, steps, OLD, new) is None
+    assert locate_target(TARGET, steps, OLD, new) is None
 
 
 @pytest.mark.parametrize("seed", range(200))
 def test_the_difference_turns_one_text_into_the_other(seed: int) -> None:
     rng = random.Random(seed)
     old, new = ("".join(rng.choices("ab\n", k=rng.randrange(30))) for _ in range(2))
-    assert apply_replacements(old, [difference(old, new)]) == new
+    assert apply_replacements(old, [find_change(old, new)]) == new
 
 
 @pytest.mark.parametrize("seed", range(300))
@@ -99,8 +99,8 @@ def test_a_found_place_is_where_untouched_text_went(seed: int) -> None:
         new = "".join(chr(next(fresh)) for _ in range(rng.randrange(4))) + rng.choice(["", "\n"])
         change = Replacement(span=Span(a, b), new_text=new)
         text = apply_replacements(text, [change])
-        steps.append(step(change, text))
-    place = placed(target, steps, old, text)
+        steps.append(describe_change(change, text))
+    place = locate_target(target, steps, old, text)
     assert place is None or text[place.start : place.stop] == target.of(old)
     letters = target.of(old).replace("\n", "")
     if place and letters:
