@@ -32,22 +32,22 @@ vim.o.termguicolors, vim.o.laststatus, vim.o.showtabline, vim.o.number = true, 2
 vim.o.background, vim.o.ruler, vim.o.shortmess = "dark", false, vim.o.shortmess .. "F"
 vim.opt.fillchars:append("diff: ")
 vim.o.statusline = " %t%=%{v:lua.require'redraft'.status()} "
-vim.notify = function(message) vim.g.said = message end
+vim.notify = function(message) vim.g.message = message end
 vim.lsp.config("redraft", { cmd = { ..., "-m", "redraft", "serve" } })
 vim.lsp.enable("redraft")
 """
 
 
 class Screen:
-    """What a user interface has drawn: a grid of (text, highlight), and the highlights' colours."""
+    """The drawing of a user interface: a grid of (text, highlight), and the highlights' colours."""
 
     def __init__(self) -> None:
         self.cells = [[(" ", 0)] * COLUMNS for _ in range(ROWS)]
         self.colours: dict[int, dict[str, Any]] = {}
         self.default = {"foreground": 0xFFFFFF, "background": 0}
 
-    def take(self, name: str, args: list[Any]) -> None:
-        """Follow one event of the redraw protocol; those without effect here are left out."""
+    def apply(self, name: str, args: list[Any]) -> None:
+        """Apply one event of the redraw protocol; those without effect here are left out."""
         if name == "default_colors_set":
             self.default = {"foreground": args[0], "background": args[1]}
         elif name == "hl_attr_define":
@@ -63,8 +63,8 @@ class Screen:
                     self.cells[row][column] = (text, highlight)
                     column += 1
 
-    def svg(self) -> str:
-        """The screen as a picture, a rectangle and a text for each run of one highlight."""
+    def render_svg(self) -> str:
+        """Return the screen as SVG: a rectangle and a text for each run of one highlight."""
         size = f"0 0 {COLUMNS * WIDTH:g} {ROWS * HEIGHT}"
         font = 'font-family="ui-monospace, Menlo, Consolas, monospace" font-size="14"'
         head = f'xmlns="http://www.w3.org/2000/svg" viewBox="{size}" {font}'
@@ -76,12 +76,13 @@ class Screen:
             column = 0
             for highlight, run in itertools.groupby(cells, key=lambda cell: cell[1]):
                 text = [cell[0] for cell in run]
-                parts += self._run("".join(text), self.colours.get(highlight, {}), row, column)
+                colours = self.colours.get(highlight, {})
+                parts += self._render_run("".join(text), colours, row, column)
                 column += len(text)
         return "\n".join([*parts, "</svg>"]) + "\n"
 
-    def _run(self, text: str, colours: dict[str, Any], row: int, column: int) -> list[str]:
-        fore, back = (colours.get(each, self.default[each]) for each in self.default)
+    def _render_run(self, text: str, colours: dict[str, Any], row: int, column: int) -> list[str]:
+        fore, back = (colours.get(part, self.default[part]) for part in self.default)
         if colours.get("reverse"):
             fore, back = back, fore
         x, y, width = column * WIDTH, row * HEIGHT, len(text) * WIDTH
@@ -94,10 +95,10 @@ class Screen:
         if text.strip():
             indent = len(text) - len(text.lstrip())
             weight = ' font-weight="bold"' if colours.get("bold") else ""
-            shown = text.strip().replace(" ", "\N{NO-BREAK SPACE}")  # others would be merged
+            content = text.strip().replace(" ", "\N{NO-BREAK SPACE}")  # SVG merges others
             parts.append(
                 f'<text x="{x + indent * WIDTH:.1f}" y="{y + BASE}" fill="{_hex(fore)}"{weight}'
-                f' textLength="{len(shown) * WIDTH:.1f}">{html.escape(shown)}</text>'
+                f' textLength="{len(content) * WIDTH:.1f}">{html.escape(content)}</text>'
             )
         return parts
 
@@ -125,21 +126,21 @@ def main() -> None:
         nvim.command(f"edit {path} | call search('def invoice')")
         nvim.command(f"Redraft edit {INSTRUCTION}")
         while not nvim.exec_lua("return vim.wo.diff"):
-            if said := nvim.vars.get("said"):
-                sys.exit(said)
+            if message := nvim.vars.get("message"):
+                sys.exit(message)
             time.sleep(0.1)
-        PICTURE.write_text(_drawn(nvim).svg(), encoding="utf-8")
+        PICTURE.write_text(_read_screen(nvim).render_svg(), encoding="utf-8")
         nvim.close()
 
 
-def _drawn(nvim: pynvim.Nvim) -> Screen:
-    """All that Neovim has drawn, from a full redraw on."""
+def _read_screen(nvim: pynvim.Nvim) -> Screen:
+    """Return all that Neovim draws in a full redraw."""
     nvim.command("redraw! | call rpcnotify(0, 'drawn')")
     screen = Screen()
     while (message := nvim.next_message())[1] != "drawn":
         for name, *calls in message[2] if message[1] == "redraw" else ():
             for args in calls:
-                screen.take(name, args)
+                screen.apply(name, args)
     return screen
 
 

@@ -12,7 +12,7 @@ from tests.editors.setup import InstallError, Requirement, apt_install, fill, np
 from tests.editors.tools import MissingToolError
 
 
-def requirement(*, is_here: bool, install: Callable[[], None]) -> Requirement:
+def create_requirement(*, is_here: bool, install: Callable[[], None]) -> Requirement:
     def find() -> None:
         if not is_here:
             raise MissingToolError("the tool")
@@ -25,15 +25,15 @@ def fail_to_install() -> None:
 
 
 def test_what_is_here_is_not_installed_again():
-    assert set_up([requirement(is_here=True, install=fail_to_install)]) == []
+    assert set_up([create_requirement(is_here=True, install=fail_to_install)]) == []
 
 
 def test_what_cannot_be_installed_is_listed_and_keeps_nothing_else_from_it():
     installed: list[str] = []
     unmet = set_up(
         [
-            requirement(is_here=False, install=fail_to_install),
-            requirement(is_here=False, install=lambda: installed.append("the next")),
+            create_requirement(is_here=False, install=fail_to_install),
+            create_requirement(is_here=False, install=lambda: installed.append("the next")),
         ]
     )
     assert unmet == ["not installed, its tests are skipped: the tool: there is no network"]

@@ -32,16 +32,16 @@ if (flags.has("--tests")) {
   await (await esbuild.context(extension)).watch();
 } else {
   const { metafile } = await esbuild.build(extension);
-  writeFileSync("dist/notices.txt", notices(Object.keys(metafile.inputs)));
+  writeFileSync("dist/notices.txt", collectLicences(Object.keys(metafile.inputs)));
 }
 
-/** The licences of the packages that `inputs` come from. */
-function notices(inputs) {
+/** Return the licences of the packages that `inputs` come from. */
+function collectLicences(inputs) {
   const packages = inputs.map((path) => /.*node_modules\/(@[^/]+\/)?[^/]+/.exec(path)?.[0]);
   const folders = [...new Set(packages.filter((folder) => folder !== undefined))].sort();
   const texts = folders.map((folder) => {
     const { name, version } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
-    const file = readdirSync(folder).find((each) => /^licen[cs]e/i.test(each));
+    const file = readdirSync(folder).find((entry) => /^licen[cs]e/i.test(entry));
     return `${name} ${version}\n\n${readFileSync(join(folder, file), "utf8").trim()}\n`;
   });
   return `dist/extension.js contains parts of these packages.\n\n${texts.join("\n\n")}`;

@@ -14,24 +14,25 @@ const BARS = [
   [24, 94, 52, 12, 6, [118, 134, 156]],
 ];
 
-/** How much of the pixel (x, y) a bar covers, from its distance to the bar's edge. */
-function coverage([left, top, width, height, radius], x, y) {
+/** Return how much of the pixel (x, y) a bar covers, from its distance to the bar's edge. */
+function computeCoverage([left, top, width, height, radius], x, y) {
   const dx = Math.max(Math.abs(x + 0.5 - left - width / 2) - width / 2 + radius, 0);
   const dy = Math.max(Math.abs(y + 0.5 - top - height / 2) - height / 2 + radius, 0);
   return Math.min(1, Math.max(0, radius - Math.hypot(dx, dy) + 0.5));
 }
 
-/** The pixel's red, green, blue and alpha. */
-function pixel(x, y) {
+/** Return the pixel's red, green, blue and alpha. */
+function computePixel(x, y) {
   let colour = BARS[0][5];
   for (const bar of BARS) {
-    const share = coverage(bar, x, y);
+    const share = computeCoverage(bar, x, y);
     colour = colour.map((value, n) => value + share * (bar[5][n] - value));
   }
-  return [...colour.map(Math.round), Math.round(255 * coverage(BARS[0], x, y))];
+  return [...colour.map(Math.round), Math.round(255 * computeCoverage(BARS[0], x, y))];
 }
 
-function chunk(type, data) {
+/** Return one chunk of a PNG file. */
+function buildChunk(type, data) {
   const body = Buffer.concat([Buffer.from(type), data]);
   const ends = Buffer.alloc(8);
   ends.writeUInt32BE(data.length, 0);
@@ -44,13 +45,13 @@ header.writeUInt32BE(SIZE, 0);
 header.writeUInt32BE(SIZE, 4);
 header.set([8, 6, 0, 0, 0], 8); // 8 bits, RGBA
 const places = Array.from({ length: SIZE }, (_, n) => n);
-const rows = places.map((y) => Buffer.from([0, ...places.flatMap((x) => pixel(x, y))]));
+const rows = places.map((y) => Buffer.from([0, ...places.flatMap((x) => computePixel(x, y))]));
 writeFileSync(
   new URL("../images/icon.png", import.meta.url),
   Buffer.concat([
     Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]),
-    chunk("IHDR", header),
-    chunk("IDAT", deflateSync(Buffer.concat(rows), { level: 9 })),
-    chunk("IEND", Buffer.alloc(0)),
+    buildChunk("IHDR", header),
+    buildChunk("IDAT", deflateSync(Buffer.concat(rows), { level: 9 })),
+    buildChunk("IEND", Buffer.alloc(0)),
   ]),
 );

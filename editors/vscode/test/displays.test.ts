@@ -5,9 +5,9 @@ import { formatDiffTitle, shorten } from "../src/core/format";
 import { selectServerSettings } from "../src/core/settings";
 import { type StatusState, buildStatusText, getModelName } from "../src/core/statusText";
 import { renderTrace } from "../src/core/trace";
-import type { EditStats, Status, Trace } from "../src/protocol";
+import type { EditStats, ModelState, Status, Trace } from "../src/protocol";
 
-function createStatus(state: Status["model"]["state"], name = "qwen2.5-coder-1.5b"): Status {
+function createStatus(state: ModelState, name = "qwen2.5-coder-1.5b"): Status {
   const idle = { edits: [], waiting: 0, documents: 2, warm: { "file:///a.py": 3 } };
   return { version: "0.1.0", model: { name, state }, ...idle };
 }

@@ -11,11 +11,11 @@
 (require 'eglot)
 (require 'json)
 
-(defvar act-asked nil "The questions, newest first.")
+(defvar act-questions nil "The questions, newest first.")
 
 (defun act-answer (question &rest _)
   "Answer QUESTION with what the command line says, and keep the question."
-  (push question act-asked)
+  (push question act-questions)
   (or (pop command-line-args-left) (error "No answer is left for: %s" question)))
 
 (defun act-wait (server)
@@ -47,7 +47,7 @@
     (save-buffer)
     (undo-boundary)
     (when is-edited (undo))
-    (princ (json-encode `((asked . ,(vconcat (reverse act-asked)))
+    (princ (json-encode `((questions . ,(vconcat (reverse act-questions)))
                           (text . ,acted)
                           (line . ,line)
                           (undone . ,(act-text)))))))

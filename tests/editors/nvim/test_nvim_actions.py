@@ -27,37 +27,37 @@ def shop(vim: Vim) -> Vim:
 @pytest.mark.parametrize("how", ["gra", ":Redraft actions<CR>"])
 def test_an_action_of_ones_own_is_in_the_menu_and_previewed(shop: Vim, how: str) -> None:
     shop.lua("_G.choice = 'Rename'")
-    shop.keys(how)
-    shop.shown()
+    shop.type_keys(how)
+    shop.wait_for_preview()
     offered = shop.lua("return offered")
     assert any("Add a docstring" in each for each in offered)
     assert any("Edit with instruction" in each for each in offered)
-    shop.keys("a")
-    shop.hears("changes")
-    assert shop.screen() + "\n" == NEW
+    shop.type_keys("a")
+    shop.wait_for_message("changes")
+    assert shop.get_text() + "\n" == NEW
 
 
 def test_edit_with_instruction_asks_and_previews(shop: Vim) -> None:
     shop.lua("_G.choice = 'Edit with instruction'")
-    shop.keys("gra")
-    shop.until("vim.fn.getcmdtype() == '@'")
+    shop.type_keys("gra")
+    shop.wait_for("vim.fn.getcmdtype() == '@'")
     assert shop.lua("return vim.fn.getcmdprompt()") == "What shall be changed? "
-    shop.keys(f"{RENAME}<CR>")
-    shop.shown()
-    shop.keys("a")
-    shop.hears("changes")
-    assert shop.screen() + "\n" == NEW
+    shop.type_keys(f"{RENAME}<CR>")
+    shop.wait_for_preview()
+    shop.type_keys("a")
+    shop.wait_for_message("changes")
+    assert shop.get_text() + "\n" == NEW
 
 
 def test_edit_with_instruction_edits_exactly_what_is_selected(shop: Vim) -> None:
     shop.lua("_G.choice = 'Edit with instruction'")
-    shop.keys("/item.price<CR>vegra")
-    shop.until("vim.fn.getcmdtype() == '@'")
-    shop.keys(f"{script(reply='thing')}<CR>")
-    shop.shown()
-    shop.keys("a")
-    shop.hears("1 change")
-    assert shop.screen() + "\n" == SHOP.replace("item.price", "thing.price")
+    shop.type_keys("/item.price<CR>vegra")
+    shop.wait_for("vim.fn.getcmdtype() == '@'")
+    shop.type_keys(f"{script(reply='thing')}<CR>")
+    shop.wait_for_preview()
+    shop.type_keys("a")
+    shop.wait_for_message("1 change")
+    assert shop.get_text() + "\n" == SHOP.replace("item.price", "thing.price")
 
 
 DIAGNOSE = """
@@ -72,18 +72,18 @@ end, ...))
 def test_a_problem_that_another_tool_found_is_fixed(shop: Vim, how: str) -> None:
     shop.lua(DIAGNOSE, ["it begins at the wrong number"])
     shop.lua("_G.choice = 'Fix this problem: it begins'")
-    shop.keys(how)
-    shop.shown()
-    shop.keys("a")
-    shop.hears("1 change")
-    assert shop.screen() + "\n" == SHOP.replace("amount = 0", "amount = 1")
+    shop.type_keys(how)
+    shop.wait_for_preview()
+    shop.type_keys("a")
+    shop.wait_for_message("1 change")
+    assert shop.get_text() + "\n" == SHOP.replace("amount = 0", "amount = 1")
 
 
 def test_fix_asks_which_of_several_problems(shop: Vim) -> None:
     shop.lua(DIAGNOSE, ["one thing", "another thing"])
     shop.lua("_G.choice = 'another'")
     shop.nvim.command("Redraft fix")
-    shop.shown()
+    shop.wait_for_preview()
     assert shop.lua("return offered") == [
         "Fix this problem: one thing",
         "Fix this problem: another thing",
@@ -92,7 +92,7 @@ def test_fix_asks_which_of_several_problems(shop: Vim) -> None:
 
 def test_fix_without_a_problem_says_so(shop: Vim) -> None:
     shop.nvim.command("Redraft fix")
-    shop.hears("no problem is reported here")
+    shop.wait_for_message("no problem is reported here")
 
 
 def test_an_action_chosen_after_a_change_is_refused(shop: Vim) -> None:
@@ -105,5 +105,5 @@ def test_an_action_chosen_after_a_change_is_refused(shop: Vim) -> None:
         """
     )
     shop.nvim.command("Redraft actions")
-    shop.hears("changed meanwhile")
-    assert shop.screen() + "\n" == "# above\n" + SHOP
+    shop.wait_for_message("changed meanwhile")
+    assert shop.get_text() + "\n" == "# above\n" + SHOP

@@ -1,4 +1,4 @@
-"""What other tools got wrong (C02 to C08), seen from Neovim: the right bytes, or a message."""
+"""Mistakes of other tools (C02 to C08), seen from Neovim: the right bytes, or a message."""
 
 import pytest
 from tests.editors.nvim.conftest import Vim
@@ -73,10 +73,12 @@ def test_the_bytes_are_right_or_the_reason_is_said(
     path = vim.open(text, "case.md" if is_markdown else "case.py")
     vim.go_to(at)
     vim.nvim.command(f"Redraft {'file' if is_markdown else 'edit'} {reply}")
-    vim.until("#said > 0")
+    vim.wait_for("#messages > 0")
     if "\n" in expected:
-        assert vim.bytes(path) == expected.encode(), vim.said()
+        assert vim.get_bytes(path) == expected.encode(), vim.get_messages()
         vim.nvim.command("undo")
     else:
-        assert any(word in vim.said()[0] for word in expected.split("|")), vim.said()
-    assert vim.bytes(path) == text.encode()
+        assert any(word in vim.get_messages()[0] for word in expected.split("|")), (
+            vim.get_messages()
+        )
+    assert vim.get_bytes(path) == text.encode()

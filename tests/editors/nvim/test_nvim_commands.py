@@ -14,25 +14,25 @@ RENAME = script(sub=["amount", "result"])
 HISTORY = "return require('redraft.history').get_path()"
 
 
-def completed(vim: Vim, line: str) -> list[str]:
+def complete(vim: Vim, line: str) -> list[str]:
     return vim.lua("return vim.fn.getcompletion(..., 'cmdline')", line)
 
 
 def test_subcommands_are_completed(vim: Vim) -> None:
-    every = completed(vim, "Redraft ")
+    every = complete(vim, "Redraft ")
     for name in ("edit", "file", "fix", "cancel", "status", "trace", "log", "health", "restart"):
         assert name in every
-    assert completed(vim, "Redraft re") == ["reject", "reload", "restart", "retry"]
-    assert completed(vim, "'<,'>Redraft ed") == ["edit"]
-    assert completed(vim, "Redraft fix ") == []
+    assert complete(vim, "Redraft re") == ["reject", "reload", "restart", "retry"]
+    assert complete(vim, "'<,'>Redraft ed") == ["edit"]
+    assert complete(vim, "Redraft fix ") == []
 
 
 def test_instructions_are_completed_from_those_given_before(vim: Vim) -> None:
     Path(vim.lua(HISTORY)).unlink(missing_ok=True)
     for instruction in ("add a docstring", "add types", "rename it"):
         vim.lua("require('redraft.history').add(...)", instruction)
-    assert completed(vim, "Redraft edit add") == ["add types", "add a docstring"]
-    assert completed(vim, "Redraft edit add a d") == ["docstring"]
+    assert complete(vim, "Redraft edit add") == ["add types", "add a docstring"]
+    assert complete(vim, "Redraft edit add a d") == ["docstring"]
 
 
 def test_the_history_is_bounded_private_and_without_doubles(vim: Vim) -> None:
@@ -55,10 +55,10 @@ def test_an_instruction_is_chosen_from_the_history_and_changed(vim: Vim) -> None
     vim.go_to("item.price")
     vim.lua("require('redraft.history').add(...)", RENAME)
     vim.lua("_G.choice = 'amount'")
-    vim.keys(":Redraft history<CR>")
-    vim.until("vim.fn.getcmdline() == ...", RENAME)
-    vim.keys("<CR>")
-    vim.shown()
+    vim.type_keys(":Redraft history<CR>")
+    vim.wait_for("vim.fn.getcmdline() == ...", RENAME)
+    vim.type_keys("<CR>")
+    vim.wait_for_preview()
 
 
 @pytest.mark.parametrize(
@@ -72,9 +72,9 @@ def test_an_instruction_is_chosen_from_the_history_and_changed(vim: Vim) -> None
 )
 def test_what_commands_say(vim: Vim, command: str, message: str) -> None:
     vim.open(SHOP)
-    vim.until("require('redraft').status() ~= ''")
+    vim.wait_for("require('redraft').status() ~= ''")
     vim.nvim.command(command)
-    vim.hears(message)
+    vim.wait_for_message(message)
 
 
 def test_wrong_options_are_told_once_and_have_their_defaults(vim: Vim) -> None:
@@ -83,7 +83,7 @@ def test_wrong_options_are_told_once_and_have_their_defaults(vim: Vim) -> None:
     vim.lua("require('redraft.config').get()")
     assert options["preview"] == "tab"
     assert options["keys"] == {"accept": "<CR>", "reject": "q", "retry": "r"}
-    assert sorted(vim.said()) == [
+    assert sorted(vim.get_messages()) == [
         "redraft: vim.g.redraft.hisotry: no such option; there are history, keys, preview, progress",
         'redraft: vim.g.redraft.preview must be "tab", "float" or "none", not "tap"',
     ]
@@ -94,11 +94,11 @@ def test_the_trace_shows_how_edits_ended_and_what_was_copied(vim: Vim) -> None:
     vim.go_to("item.price")
     vim.edit(RENAME)
     vim.nvim.command("Redraft trace")
-    vim.until("vim.bo.buftype == 'nofile'")
-    assert "preview" in vim.screen()
-    assert "shop.py" in vim.screen()
-    vim.keys("q")
-    vim.until("vim.bo.buftype == ''")
+    vim.wait_for("vim.bo.buftype == 'nofile'")
+    assert "preview" in vim.get_text()
+    assert "shop.py" in vim.get_text()
+    vim.type_keys("q")
+    vim.wait_for("vim.bo.buftype == ''")
 
 
 def test_the_trace_of_passes_is_marked_where_it_was_copied(vim: Vim) -> None:
@@ -108,13 +108,13 @@ def test_the_trace_of_passes_is_marked_where_it_was_copied(vim: Vim) -> None:
         {"drafted": 0, "seconds": 0.1, "text": [{"origin": None, "text": "urn λ\n"}]},
     ]
     vim.lua("require('redraft.trace')._open({ edits = {}, passes = ... })", passes)
-    assert vim.screen().endswith("def f(x):\n    return λ\n")
+    assert vim.get_text().endswith("def f(x):\n    return λ\n")
     marks = vim.lua(
         "return vim.tbl_map(function(m) return { m[2], m[3], m[4].end_row, m[4].end_col } end,"
         " vim.api.nvim_buf_get_extmarks(0, vim.api.nvim_get_namespaces()['redraft.trace'],"
         " 0, -1, { details = true }))"
     )
-    row = vim.screen().split("\n").index("def f(x):")
+    row = vim.get_text().split("\n").index("def f(x):")
     assert marks == [[row, 5, row + 1, 7]]
 
 
@@ -127,7 +127,7 @@ def test_health_of_a_whole_installation(start: Callable[..., Vim]) -> None:
     vim = start(command=(sys.executable, "-m", "redraft", "serve"), env={"REDRAFT_MODEL": "none"})
     vim.open(SHOP)
     vim.nvim.command("Redraft health")
-    report = vim.screen()
+    report = vim.get_text()
     assert "OK Neovim 0." in report
     assert "OK redraft " in report
     assert "WARNING the model is not here" in report
@@ -138,7 +138,7 @@ def test_health_of_a_whole_installation(start: Callable[..., Vim]) -> None:
 def test_health_names_a_missing_program_and_wrong_options(start: Callable[..., Vim]) -> None:
     vim = start(command=("/nowhere/redraft", "serve"), config="vim.g.redraft = { preview = 1 }")
     vim.nvim.command("checkhealth redraft")
-    report = vim.screen()
+    report = vim.get_text()
     assert "ERROR cannot run `/nowhere/redraft`" in report
     assert "pip install redraft" in report
     assert 'ERROR vim.g.redraft.preview must be "tab", "float" or "none", not 1' in report
@@ -150,7 +150,7 @@ def test_the_help_has_a_tag_for_every_command_and_option(vim: Vim, tmp_path: Pat
     (tmp_path / "redraft.txt").write_text(text, encoding="utf-8")
     vim.nvim.command(f"helptags {tmp_path}")
     tags = {line.split("\t")[0] for line in (tmp_path / "tags").read_text().splitlines()}
-    for name in completed(vim, "Redraft "):
+    for name in complete(vim, "Redraft "):
         assert f":Redraft-{name}" in tags
     for name in vim.lua("return vim.tbl_keys(require('redraft.config').defaults)"):
         assert f"redraft-option-{name}" in tags
@@ -187,8 +187,8 @@ def test_the_status_says_what_the_server_says(
 ) -> None:
     vim.open(SHOP)
     status = {"model": model, "edits": edits}
-    said = "require('redraft.status').update(...) return require('redraft').status()"
-    assert vim.lua(said, status) == text
+    code = "require('redraft.status').update(...) return require('redraft').status()"
+    assert vim.lua(code, status) == text
     vim.lua(
         "require('redraft.status').update({ model = { name = 'x', state = 'loaded' }, edits = {} })"
     )

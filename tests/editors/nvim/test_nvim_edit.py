@@ -13,21 +13,21 @@ NEW = SHOP.replace("amount", "result")
 def test_the_function_at_the_cursor_is_edited_and_one_undo_takes_it_back(vim: Vim) -> None:
     path = vim.open(SHOP)
     vim.go_to("item.price")
-    vim.previewed(RENAME)
-    assert vim.bytes(path) == SHOP.encode()  # only shown so far
-    vim.keys("a")
-    vim.hears("3 changes")
-    assert vim.bytes(path) == NEW.encode()
-    vim.keys("u")
-    vim.until("vim.fn.search('amount', 'n') > 0")
-    assert vim.bytes(path) == SHOP.encode()
+    vim.open_preview(RENAME)
+    assert vim.get_bytes(path) == SHOP.encode()  # only shown so far
+    vim.type_keys("a")
+    vim.wait_for_message("3 changes")
+    assert vim.get_bytes(path) == NEW.encode()
+    vim.type_keys("u")
+    vim.wait_for("vim.fn.search('amount', 'n') > 0")
+    assert vim.get_bytes(path) == SHOP.encode()
     assert not vim.lua("return vim.bo.modified")
 
 
 def test_the_preview_is_a_diff_in_a_tab_page_that_says_its_keys(vim: Vim) -> None:
     vim.open(SHOP)
     vim.go_to("item.price")
-    vim.previewed(RENAME)
+    vim.open_preview(RENAME)
     windows = vim.lua(
         "return vim.tbl_map(function(w) return { vim.wo[w].diff, vim.wo[w].winbar,"
         " vim.api.nvim_buf_get_lines(vim.api.nvim_win_get_buf(w), 4, 5, false)[1] }"
@@ -49,10 +49,10 @@ def test_a_preview_that_is_left_changes_nothing(vim: Vim, leave: str) -> None:
     path = vim.open(SHOP)
     vim.go_to("item.price")
     vim.lua("vim.wo.foldmethod = 'manual'")
-    vim.previewed(RENAME)
-    vim.keys(leave)
-    vim.until("#vim.api.nvim_list_tabpages() == 1 and #vim.api.nvim_list_wins() == 1")
-    assert vim.bytes(path) == SHOP.encode()
+    vim.open_preview(RENAME)
+    vim.type_keys(leave)
+    vim.wait_for("#vim.api.nvim_list_tabpages() == 1 and #vim.api.nvim_list_wins() == 1")
+    assert vim.get_bytes(path) == SHOP.encode()
     assert vim.lua("return vim.api.nvim_buf_get_name(0)") == str(path)
     assert vim.lua("return { vim.wo.diff, vim.wo.foldmethod, vim.wo.scrollbind }") == [
         False,
@@ -63,23 +63,23 @@ def test_a_preview_that_is_left_changes_nothing(vim: Vim, leave: str) -> None:
     vim.nvim.command("new | buffer #")
     assert not vim.lua("return vim.wo.diff or vim.wo.scrollbind or vim.wo.winbar ~= ''")
     vim.nvim.command("Redraft accept")
-    vim.hears("no edit is shown")
+    vim.wait_for_message("no edit is shown")
 
 
 def test_a_unified_diff_in_a_floating_window(vim: Vim) -> None:
     vim.lua("vim.g.redraft = { preview = 'float', keys = { accept = '<CR>', reject = false } }")
     path = vim.open(SHOP)
     vim.go_to("item.price")
-    vim.previewed(RENAME)
-    lines = vim.screen().split("\n")
+    vim.open_preview(RENAME)
+    lines = vim.get_text().split("\n")
     assert lines[0] == "@@ -2,10 +2,10 @@"
     assert "-    amount = 0" in lines
     assert "+    result = 0" in lines
     config = vim.lua("return vim.api.nvim_win_get_config(0)")
     assert config["footer"][0][0] == " <CR> accept  r retry "
-    vim.keys("<CR>")
-    vim.hears("changes")
-    assert vim.bytes(path) == NEW.encode()
+    vim.type_keys("<CR>")
+    vim.wait_for_message("changes")
+    assert vim.get_bytes(path) == NEW.encode()
 
 
 def test_without_a_preview_the_edit_is_applied_at_once(vim: Vim) -> None:
@@ -87,40 +87,40 @@ def test_without_a_preview_the_edit_is_applied_at_once(vim: Vim) -> None:
     path = vim.open(SHOP)
     vim.go_to("item.price")
     vim.nvim.command(f"Redraft edit {RENAME}")
-    vim.hears("changes")
-    assert vim.bytes(path) == NEW.encode()
+    vim.wait_for_message("changes")
+    assert vim.get_bytes(path) == NEW.encode()
     vim.nvim.command("undo")
-    assert vim.bytes(path) == SHOP.encode()
+    assert vim.get_bytes(path) == SHOP.encode()
 
 
 def test_retry_asks_again_with_the_instruction_to_be_changed(vim: Vim) -> None:
     path = vim.open(SHOP)
     vim.go_to("item.price")
-    vim.previewed(script(sub=["amount", "sum"]))
-    vim.keys("r")
-    vim.until("vim.api.nvim_get_mode().mode == 'c'")
+    vim.open_preview(script(sub=["amount", "sum"]))
+    vim.type_keys("r")
+    vim.wait_for("vim.api.nvim_get_mode().mode == 'c'")
     assert vim.lua("return vim.fn.getcmdline()") == script(sub=["amount", "sum"])
     assert vim.lua("return vim.wo.diff")  # still there to look at
-    vim.keys(f"<C-u>{RENAME}<CR>")
-    vim.until("vim.fn.search('result', 'n') > 0 and vim.wo.diff")
-    vim.keys("a")
-    vim.hears("changes")
-    assert vim.bytes(path) == NEW.encode()
+    vim.type_keys(f"<C-u>{RENAME}<CR>")
+    vim.wait_for("vim.fn.search('result', 'n') > 0 and vim.wo.diff")
+    vim.type_keys("a")
+    vim.wait_for_message("changes")
+    assert vim.get_bytes(path) == NEW.encode()
 
 
 def test_the_prompt_remembers_and_an_empty_answer_is_none(vim: Vim) -> None:
     vim.open(SHOP)
     vim.go_to("item.price")
-    vim.keys(":Redraft<CR>")
-    vim.until("vim.fn.getcmdtype() == '@'")
-    vim.keys(f"{RENAME}<CR>")
-    vim.shown()
-    vim.keys("q:Redraft<CR>")
-    vim.until("vim.fn.getcmdtype() == '@'")
-    vim.keys("<Up>")
-    vim.until("vim.fn.getcmdline() == ...", RENAME)
-    vim.keys("<Esc>")
-    vim.until("vim.api.nvim_get_mode().mode == 'n'")
+    vim.type_keys(":Redraft<CR>")
+    vim.wait_for("vim.fn.getcmdtype() == '@'")
+    vim.type_keys(f"{RENAME}<CR>")
+    vim.wait_for_preview()
+    vim.type_keys("q:Redraft<CR>")
+    vim.wait_for("vim.fn.getcmdtype() == '@'")
+    vim.type_keys("<Up>")
+    vim.wait_for("vim.fn.getcmdline() == ...", RENAME)
+    vim.type_keys("<Esc>")
+    vim.wait_for("vim.api.nvim_get_mode().mode == 'n'")
     ns = vim.lua("return vim.api.nvim_get_namespaces()['redraft.target']")
     marks = vim.lua("return vim.api.nvim_buf_get_extmarks(0, ..., 0, -1, {})", ns)
     assert len(marks) <= 1  # of the last edit, to try it again
@@ -128,16 +128,16 @@ def test_the_prompt_remembers_and_an_empty_answer_is_none(vim: Vim) -> None:
 
 def test_the_model_reads_the_file_while_the_user_types(vim: Vim) -> None:
     path = vim.open(SHOP.replace("amount", "warm_amount"), "warm.py")
-    vim.keys(":Redraft<CR>")
-    vim.until("vim.fn.getcmdtype() == '@'")
+    vim.type_keys(":Redraft<CR>")
+    vim.wait_for("vim.fn.getcmdtype() == '@'")
     status = """(function(uri)
       local client = vim.lsp.get_clients({ name = "redraft" })[1]
       local answer = client:request_sync("workspace/executeCommand",
         { command = "redraft.status" }, 1000)
       return answer and answer.result.warm[uri] ~= nil
     end)(...)"""
-    assert vim.until(status, path.as_uri())
-    vim.keys("<Esc>")
+    assert vim.wait_for(status, path.as_uri())
+    vim.type_keys("<Esc>")
 
 
 def test_an_edit_of_400_lines_is_one_undo_step(vim: Vim) -> None:
@@ -145,13 +145,13 @@ def test_an_edit_of_400_lines_is_one_undo_step(vim: Vim) -> None:
         f"a_value_with_a_long_name_{n} = old(its_first_argument_{n})\n" for n in range(400)
     )
     path = vim.open(text)
-    vim.keys("Oown = 1<Esc>")
-    vim.until("vim.fn.line('$') == 401")
+    vim.type_keys("Oown = 1<Esc>")
+    vim.wait_for("vim.fn.line('$') == 401")
     vim.edit(script(sub=["old(", "new("]), "Redraft file")
-    assert vim.bytes(path) == b"own = 1\n" + text.replace("old(", "new(").encode()
-    vim.keys("u")
-    vim.until("vim.fn.search('new', 'n') == 0")
-    assert vim.bytes(path) == b"own = 1\n" + text.encode()
+    assert vim.get_bytes(path) == b"own = 1\n" + text.replace("old(", "new(").encode()
+    vim.type_keys("u")
+    vim.wait_for("vim.fn.search('new', 'n') == 0")
+    assert vim.get_bytes(path) == b"own = 1\n" + text.encode()
 
 
 def test_an_edit_right_after_another_change_is_undone_alone(vim: Vim) -> None:
@@ -159,11 +159,11 @@ def test_an_edit_right_after_another_change_is_undone_alone(vim: Vim) -> None:
     path = vim.open(SHOP)
     vim.go_to("item.price")
     for old, new in (("amount", "result"), ("result", "sum_")):  # no key between the two
-        vim.lua("_G.said = {}")
+        vim.lua("_G.messages = {}")
         vim.nvim.command(f"Redraft edit {script(sub=[old, new])}")
-        vim.hears("changes")
+        vim.wait_for_message("changes")
     vim.nvim.command("undo")
-    assert vim.bytes(path) == NEW.encode()
+    assert vim.get_bytes(path) == NEW.encode()
 
 
 LINES = "alpha = 'Wavelength (μm)'; rate = price * qty  # total\nbeta = 2\ngamma = 3\n"
@@ -197,37 +197,37 @@ def test_a_selection_is_exactly_what_is_edited(
     path = vim.open(LINES)
     reply = script(reply="REPLACED\n```\n")
     if how == "by command":
-        vim.keys(f"{keys}:Redraft edit {reply}<CR>")
+        vim.type_keys(f"{keys}:Redraft edit {reply}<CR>")
     else:
         vim.nvim.command("xmap gz <Plug>(redraft-edit)")
-        vim.keys(f"{keys}gz")
-        vim.until("vim.fn.getcmdtype() == '@'")
-        vim.keys(f"{reply}<CR>")
-    vim.shown()
-    vim.keys("a")
-    vim.hears("change")
-    assert vim.bytes(path) == LINES.replace(selected, "REPLACED").encode()
+        vim.type_keys(f"{keys}gz")
+        vim.wait_for("vim.fn.getcmdtype() == '@'")
+        vim.type_keys(f"{reply}<CR>")
+    vim.wait_for_preview()
+    vim.type_keys("a")
+    vim.wait_for_message("change")
+    assert vim.get_bytes(path) == LINES.replace(selected, "REPLACED").encode()
 
 
 def test_a_block_of_several_lines_is_refused(vim: Vim) -> None:
     path = vim.open(LINES)
-    vim.keys(f"<C-v>jl:Redraft edit {RENAME}<CR>")
-    vim.hears("a block of several lines is no range of text")
-    assert vim.bytes(path) == LINES.encode()
+    vim.type_keys(f"<C-v>jl:Redraft edit {RENAME}<CR>")
+    vim.wait_for_message("a block of several lines is no range of text")
+    assert vim.get_bytes(path) == LINES.encode()
 
 
 def test_given_lines_and_a_motion_are_targets_too(vim: Vim) -> None:
     path = vim.open(LINES)
     vim.edit(script(reply="b = 2\n```\n"), "2Redraft edit")
-    assert vim.bytes(path) == LINES.replace("beta", "b").encode()
+    assert vim.get_bytes(path) == LINES.replace("beta", "b").encode()
     vim.nvim.command("nmap gs <Plug>(redraft-operator)")
     vim.go_to("gamma")
-    vim.keys("gsiw")
-    vim.until("vim.fn.getcmdtype() == '@'")
-    vim.keys(f"{script(reply='g')}<CR>")
-    vim.shown()
-    vim.keys("a")
-    vim.until("vim.fn.search('^g = 3', 'n') > 0")
+    vim.type_keys("gsiw")
+    vim.wait_for("vim.fn.getcmdtype() == '@'")
+    vim.type_keys(f"{script(reply='g')}<CR>")
+    vim.wait_for_preview()
+    vim.type_keys("a")
+    vim.wait_for("vim.fn.search('^g = 3', 'n') > 0")
 
 
 def test_c13_cursor_marks_folds_and_extmarks_on_unchanged_lines_stay(vim: Vim) -> None:
@@ -259,8 +259,8 @@ def test_c13_cursor_marks_folds_and_extmarks_on_unchanged_lines_stay(vim: Vim) -
         [extmarks[0], [7, 4], [12, 4]],
         [folds[0] + 1, folds[1] + 1, -1],
     ]
-    vim.keys("u")
-    vim.until("vim.fn.search('# counted', 'n') == 0")
+    vim.type_keys("u")
+    vim.wait_for("vim.fn.search('# counted', 'n') == 0")
     assert vim.lua(state)[1:] == before[1:]
 
 
@@ -285,12 +285,12 @@ def test_every_refusal_is_said_and_changes_nothing(
     vim.lua(configure, settings)
     vim.go_to("item.price")
     vim.nvim.command(f"Redraft edit {instruction}")
-    assert vim.hears(message).startswith("redraft: ")
+    assert vim.wait_for_message(message).startswith("redraft: ")
     vim.lua(configure, {})
-    assert vim.bytes(path) == SHOP.encode()
-    vim.keys(":Redraft retry<CR>")
-    vim.until("vim.fn.getcmdline() == ...", instruction)
-    vim.keys("<Esc>")
+    assert vim.get_bytes(path) == SHOP.encode()
+    vim.type_keys(":Redraft retry<CR>")
+    vim.wait_for("vim.fn.getcmdline() == ...", instruction)
+    vim.type_keys("<Esc>")
 
 
 @pytest.mark.parametrize(
@@ -308,13 +308,13 @@ def test_buffers_that_cannot_be_edited_rightly_are_refused(
     vim.open(SHOP)
     vim.nvim.command(prepare)
     vim.nvim.command(f"Redraft edit {RENAME}")
-    vim.hears(message)
+    vim.wait_for_message(message)
 
 
 def test_a_single_hunk_can_be_taken_over_from_the_diff(vim: Vim) -> None:
     text = SHOP + "\n" * 20 + "amount = 1\n"
     path = vim.open(text)
-    vim.previewed(script(sub=["amount", "result"]), "Redraft file")
-    vim.keys("Gdpq")
-    vim.until("#vim.api.nvim_list_tabpages() == 1")
-    assert vim.bytes(path) == text.replace("amount = 1", "result = 1").encode()
+    vim.open_preview(script(sub=["amount", "result"]), "Redraft file")
+    vim.type_keys("Gdpq")
+    vim.wait_for("#vim.api.nvim_list_tabpages() == 1")
+    assert vim.get_bytes(path) == text.replace("amount = 1", "result = 1").encode()

@@ -7,7 +7,9 @@ from pathlib import Path
 from tests.editors.nvim.conftest import Vim
 from tests.redraft.lsp.conftest import SHOP
 
-ENDINGS = "vim.wo.diff or vim.iter(said):any(function(s) return s.message:find('redraft: ') end)"
+ENDINGS = (
+    "vim.wo.diff or vim.iter(messages):any(function(s) return s.message:find('redraft: ') end)"
+)
 
 
 def test_a_real_edit_is_shown_and_undone_exactly_or_refused_with_a_reason(
@@ -19,18 +21,18 @@ def test_a_real_edit_is_shown_and_undone_exactly_or_refused_with_a_reason(
     vim.go_to("item.price")
     n_shown = 0
     for instruction in ("Rename amount to result.", "Add a comment.", "Return amount + 1."):
-        vim.lua("_G.said = {}")
+        vim.lua("_G.messages = {}")
         vim.nvim.command(f"Redraft edit {instruction}")
-        vim.until(ENDINGS)
+        vim.wait_for(ENDINGS)
         if vim.lua("return vim.wo.diff"):
             n_shown += 1
-            vim.keys("a")
-            vim.hears("tokens/s")
-            assert vim.bytes(path) != SHOP.encode()
-            vim.keys("u")
-            vim.until("not vim.bo.modified")
-        assert vim.bytes(path) == SHOP.encode()
-    vim.until("require('redraft.status').get().is_loaded")
+            vim.type_keys("a")
+            vim.wait_for_message("tokens/s")
+            assert vim.get_bytes(path) != SHOP.encode()
+            vim.type_keys("u")
+            vim.wait_for("not vim.bo.modified")
+        assert vim.get_bytes(path) == SHOP.encode()
+    vim.wait_for("require('redraft.status').get().is_loaded")
     vim.nvim.command("Redraft trace")
-    vim.until("vim.bo.buftype == 'nofile'")
-    assert "The last answer, from" in vim.screen()
+    vim.wait_for("vim.bo.buftype == 'nofile'")
+    assert "The last answer, from" in vim.get_text()

@@ -27,14 +27,14 @@ def test_the_command_starts_the_server_that_nobody_enabled(start: Start) -> None
     assert vim.lua("return require('redraft').status()") == ""
     vim.go_to("item.price")
     vim.nvim.command(f"Redraft edit {RENAME}")
-    vim.hears("changes")
-    assert vim.bytes(path) == NEW.encode()
-    vim.lua("_G.said = {}")
+    vim.wait_for_message("changes")
+    assert vim.get_bytes(path) == NEW.encode()
+    vim.lua("_G.messages = {}")
     other = vim.open(SHOP, "other.py", is_attached=False)
     vim.go_to("item.price")
     vim.nvim.command(f"Redraft edit {RENAME}")
-    vim.hears("changes")
-    assert vim.bytes(other) == NEW.encode()
+    vim.wait_for_message("changes")
+    assert vim.get_bytes(other) == NEW.encode()
     assert vim.lua("return #vim.lsp.get_clients()") == 1
 
 
@@ -50,9 +50,9 @@ def test_a_missing_program_is_named_with_its_cure(start: Start) -> None:
     vim = start(command=("/nowhere/redraft", "serve"), config="return")
     vim.open(SHOP, is_attached=False)
     vim.nvim.command(f"Redraft edit {RENAME}")
-    assert "pip install redraft" in vim.hears('cannot run "/nowhere/redraft"')
+    assert "pip install redraft" in vim.wait_for_message('cannot run "/nowhere/redraft"')
     vim.nvim.command("Redraft")  # asks for no instruction that nobody could carry out
-    assert len(vim.said()) == 2
+    assert len(vim.get_messages()) == 2
     assert vim.lua("return vim.api.nvim_get_mode().mode") == "n"
 
 
@@ -60,7 +60,7 @@ def test_a_program_that_ends_at_once_is_given_up(start: Start) -> None:
     vim = start(command=(sys.executable, "-c", "raise SystemExit(3)"), config="return")
     vim.open(SHOP, is_attached=False)
     vim.nvim.command(f"Redraft edit {RENAME}")
-    assert "(exit code 3)" in vim.hears("died 4 times within 3 minutes")
+    assert "(exit code 3)" in vim.wait_for_message("died 4 times within 3 minutes")
     marks = """return vim.iter(vim.api.nvim_buf_get_extmarks(0, -1, 0, -1, { details = true }))
       :any(function(mark) return mark[4].virt_text ~= nil end)"""
     assert not vim.lua(marks)
@@ -82,20 +82,20 @@ def test_a_server_that_dies_is_started_again_but_not_for_ever(start: Start) -> N
     vim.go_to("item.price")
     for n in range(4):
         vim.nvim.command(f"Redraft edit {ENDLESS}")
-        vim.until("require('redraft.status').get().state == 'working'")
-        vim.lua("_G.said = {}")
+        vim.wait_for("require('redraft.status').get().state == 'working'")
+        vim.lua("_G.messages = {}")
         old = vim.lua("return vim.lsp.get_clients({ name = 'redraft' })[1].id")
-        os.kill(vim.until(PID), signal.SIGKILL)
-        vim.hears("the server ended before the edit was done")
+        os.kill(vim.wait_for(PID), signal.SIGKILL)
+        vim.wait_for_message("the server ended before the edit was done")
         if n < 3:
-            vim.hears("the server died (signal 9); starting it again")
-            vim.until("(require('redraft.client').get(0) or { id = ... }).id ~= ...", old)
-    assert ":Redraft log" in vim.hears("died 4 times within 3 minutes")
+            vim.wait_for_message("the server died (signal 9); starting it again")
+            vim.wait_for("(require('redraft.client').get(0) or { id = ... }).id ~= ...", old)
+    assert ":Redraft log" in vim.wait_for_message("died 4 times within 3 minutes")
     assert vim.lua("return require('redraft').status()") == ""
     vim.nvim.command("Redraft restart")  # asked for, it is
-    vim.until("require('redraft.client').get(0) ~= nil")
+    vim.wait_for("require('redraft.client').get(0) ~= nil")
     vim.edit(RENAME)
-    assert vim.screen() + "\n" == NEW
+    assert vim.get_text() + "\n" == NEW
 
 
 def test_restart_and_stop_are_no_deaths(start: Start) -> None:
@@ -103,11 +103,11 @@ def test_restart_and_stop_are_no_deaths(start: Start) -> None:
     vim.open(SHOP)
     old = vim.lua("return require('redraft.client').get(0).id")
     vim.nvim.command("Redraft restart")
-    vim.until("(require('redraft.client').get(0) or { id = ... }).id ~= ...", old)
+    vim.wait_for("(require('redraft.client').get(0) or { id = ... }).id ~= ...", old)
     vim.nvim.command("Redraft stop")
-    vim.until("#vim.lsp.get_clients() == 0")
-    vim.until("require('redraft').status() == ''")
-    assert not [each for each in vim.said() if "died" in each]
+    vim.wait_for("#vim.lsp.get_clients() == 0")
+    vim.wait_for("require('redraft').status() == ''")
+    assert not [each for each in vim.get_messages() if "died" in each]
 
 
 def test_a_missing_model_is_offered_fetched_and_used(start: Start, tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_a_missing_model_is_offered_fetched_and_used(start: Start, tmp_path: Pat
     )
     vim.open(SHOP)
     vim.go_to("item.price")
-    vim.previewed(RENAME)
+    vim.open_preview(RENAME)
     assert vim.lua("return offered") == ["Download", "Not now"]
     assert "redraft: downloading, 60 %" in vim.lua("return seen")
     assert model.exists()
@@ -137,4 +137,4 @@ def test_a_model_that_is_not_wanted_leaves_a_message(start: Start, tmp_path: Pat
     vim.open(SHOP)
     vim.go_to("item.price")
     vim.nvim.command(f"Redraft edit {RENAME}")
-    vim.hears("the model is not on this machine")
+    vim.wait_for_message("the model is not on this machine")

@@ -49,25 +49,25 @@ def waves(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 )
 def test_columns_are_right_in_every_encoding(waves: Vim, at: str, sub: list[str]) -> None:
     waves.nvim.command("silent! %bwipeout!")
-    waves.lua("_G.said = {}")
+    waves.lua("_G.messages = {}")
     path = waves.open(WAVES, "waves.py")
     waves.go_to(at)
     waves.nvim.command(f"Redraft edit {script(sub=sub)}")
-    waves.hears("change")
-    assert waves.bytes(path) == WAVES.replace(*sub).encode()
+    waves.wait_for_message("change")
+    assert waves.get_bytes(path) == WAVES.replace(*sub).encode()
     waves.nvim.command("undo")
-    assert waves.bytes(path) == WAVES.encode()
+    assert waves.get_bytes(path) == WAVES.encode()
 
 
 def test_a_selection_behind_emoji_is_exact_in_every_encoding(waves: Vim) -> None:
     waves.nvim.command("silent! %bwipeout!")
-    waves.lua("_G.said = {}")
+    waves.lua("_G.messages = {}")
     path = waves.open(WAVES, "waves.py")
     waves.go_to("\U0001f468")
-    waves.keys(f"v/家<CR>:Redraft edit {script(reply='測')}<CR>")
-    waves.hears("change")
+    waves.type_keys(f"v/家<CR>:Redraft edit {script(reply='測')}<CR>")
+    waves.wait_for_message("change")
     old = WAVES[WAVES.index("\U0001f468") : WAVES.index("家") + 1]
-    assert waves.bytes(path) == WAVES.replace(old, "測").encode()
+    assert waves.get_bytes(path) == WAVES.replace(old, "測").encode()
 
 
 def crlf(text: str) -> bytes:
@@ -123,10 +123,10 @@ def test_c09_an_edit_changes_the_bytes_it_means_and_no_others(
     vim.nvim.command("set fileformats&")
     vim.go_to("value + 1")
     vim.nvim.command(f"{scope} {script(sub=['value + 1', 'value + 2'])}")
-    vim.hears("change")
-    assert vim.bytes(path) == content.replace(encode("value + 1"), encode("value + 2"))
+    vim.wait_for_message("change")
+    assert vim.get_bytes(path) == content.replace(encode("value + 1"), encode("value + 2"))
     vim.nvim.command("undo")
-    assert vim.bytes(path) == content
+    assert vim.get_bytes(path) == content
 
 
 @pytest.mark.parametrize(
@@ -149,10 +149,10 @@ def test_c09_new_lines_end_as_their_neighbours(vim: Vim, content: bytes, expecte
     vim.go_to("λ * ν")
     sub = ["    return v", "    # one\n    # two\n    return v"]
     vim.nvim.command(f"Redraft edit {script(sub=sub)}")
-    vim.hears("change")
-    assert vim.bytes(path) == expected
+    vim.wait_for_message("change")
+    assert vim.get_bytes(path) == expected
     vim.nvim.command("undo")
-    assert vim.bytes(path) == content
+    assert vim.get_bytes(path) == content
 
 
 def test_c11_the_servers_copy_is_the_buffer_after_changes_below_odd_lines(vim: Vim) -> None:
@@ -172,7 +172,7 @@ def test_c11_the_servers_copy_is_the_buffer_after_changes_below_odd_lines(vim: V
         "Gdd",
         ":%s/v/w/g<CR>",
     ):
-        vim.keys(keys)
-        vim.until("vim.api.nvim_get_mode().mode == 'n'")
+        vim.type_keys(keys)
+        vim.wait_for("vim.api.nvim_get_mode().mode == 'n'")
         text = "\n".join(vim.lua("return vim.api.nvim_buf_get_lines(0, 0, -1, false)")) + "\n"
-        assert vim.until(server, path.as_uri()) == text
+        assert vim.wait_for(server, path.as_uri()) == text

@@ -1,4 +1,4 @@
-"""What it takes to start VS Code, or the reason why its tests are skipped."""
+"""The programs that run VS Code, or the reason why its tests are skipped."""
 
 from pathlib import Path
 

@@ -9,21 +9,23 @@ from typing import Any
 import psutil
 from playwright.sync_api import Locator, Page, expect
 from tests.editors.tools import VSCode
-from tests.editors.vscode.server import Server, serving
-from tests.editors.vscode.workbench import Workbench, browsing
+from tests.editors.vscode.server import Server, run_server
+from tests.editors.vscode.workbench import Workbench, open_page
 
 
 @contextmanager
-def opened(
+def open_redraft(
     vscode: VSCode, browser: Path, *, vsix: Path, settings: dict[str, Any], home: Path
 ) -> Iterator["Redraft"]:
-    """VS Code with the extension and an empty folder, all of it in `home`."""
+    """Open VS Code with the extension and an empty folder, all of it in `home`."""
     folder = home / "project"
     folder.mkdir()
-    served = serving(vscode, vsix=vsix, settings=settings, home=home)
-    with served as server, browsing(browser) as page:
+    with (
+        run_server(vscode, vsix=vsix, settings=settings, home=home) as server,
+        open_page(browser) as page,
+    ):
         redraft = Redraft(page, folder, server)
-        redraft.go_to(server.url(folder))
+        redraft.go_to(server.build_url(folder))
         expect(redraft.status).to_be_visible()
         yield redraft
 
@@ -42,21 +44,21 @@ class Redraft(Workbench):
     def edit(self, instruction: str) -> None:
         """Ask for a change of what is selected, or of the function around the cursor."""
         self.command("redraft: Edit Function or Selection...")
-        self.answer(instruction)
+        self.submit(instruction)
 
-    def shows(self, new: str) -> None:
+    def expect_preview(self, new: str) -> None:
         """Wait for a preview that has `new` in one of its lines."""
         expect(self.preview).to_be_visible()
         expect(self.proposed).to_contain_text(new)
-        self.tells("redraft: review")  # from then on the keys work, too
+        self.expect_status("redraft: review")  # from then on the keys work, too
 
     def accept(self, way: str = "palette") -> None:
         self._decide("Accept Change", "ControlOrMeta+Enter", way)
-        self.tells("redraft: applied")
+        self.expect_status("redraft: applied")
 
     def reject(self, way: str = "palette") -> None:
         self._decide("Reject Change", "ControlOrMeta+Backspace", way)
-        self.tells("redraft: rejected")
+        self.expect_status("redraft: rejected")
 
     def _decide(self, title: str, keys: str, way: str) -> None:
         """Decide about the preview in one of the ways that users have."""
@@ -83,7 +85,7 @@ class Redraft(Workbench):
             case "button":
                 self.page.get_by_role("button", name="Cancel").click()
 
-    def act(self, title: str) -> None:
+    def run_code_action(self, title: str) -> None:
         """Take a code action at the cursor; the menu is walked with the keyboard."""
         expect(self.page.get_by_role("listbox", name="Show Code Actions")).to_be_visible()
         self.press("ControlOrMeta+.")
@@ -96,11 +98,11 @@ class Redraft(Workbench):
         self.press("Enter")
 
     @contextmanager
-    def configured(self, **settings: Any) -> Iterator[None]:
-        """Other settings of redraft for a while; `__` in a name stands for a dot."""
+    def with_settings(self, **settings: Any) -> Iterator[None]:
+        """Change settings of redraft for a while; `__` in a name stands for a dot."""
         before = self.server.settings.read_text(encoding="utf-8")
         named = {f"redraft.{name.replace('__', '.')}": value for name, value in settings.items()}
-        # A title of the window that is new shows when VS Code has read them.
+        # VS Code has read them when the window has the new title.
         title = f"VS Code with {named}"
         after = json.loads(before) | named | {"window.title": title}
         self.server.settings.write_text(json.dumps(after), encoding="utf-8")
@@ -111,14 +113,16 @@ class Redraft(Workbench):
             self.server.settings.write_text(before, encoding="utf-8")
             expect(self.page).not_to_have_title(title)
 
-    def servers(self) -> list[psutil.Process]:
-        """The language servers that VS Code keeps."""
+    def find_servers(self) -> list[psutil.Process]:
+        """Return the language servers that VS Code runs."""
         return [
-            one for one in psutil.Process(self.server.pid).children(recursive=True) if _serves(one)
+            process
+            for process in psutil.Process(self.server.pid).children(recursive=True)
+            if _is_language_server(process)
         ]
 
 
-def _serves(process: psutil.Process) -> bool:
+def _is_language_server(process: psutil.Process) -> bool:
     try:
         return "tests.redraft.lsp.scripted_server" in process.cmdline()
     except psutil.NoSuchProcess:  # it has ended meanwhile

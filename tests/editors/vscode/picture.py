@@ -11,7 +11,7 @@ from pathlib import Path
 from playwright.sync_api import expect
 from tests.editors.program import ROOT
 from tests.editors.tools import find_browser, find_vscode
-from tests.editors.vscode.extension import opened
+from tests.editors.vscode.extension import open_redraft
 
 PICTURE = ROOT / "docs" / "vscode.png"
 FILE = ROOT / "server" / "redraft" / "cli" / "demo_shop.txt"
@@ -36,7 +36,7 @@ def main(vsix: Path) -> None:
     vscode, browser = find_vscode(), find_browser()
     with (
         tempfile.TemporaryDirectory() as home,
-        opened(vscode, browser, vsix=vsix, settings=SETTINGS, home=Path(home)) as redraft,
+        open_redraft(vscode, browser, vsix=vsix, settings=SETTINGS, home=Path(home)) as redraft,
     ):
         expect.set_options(timeout=PATIENCE_MS)
         redraft.page.set_viewport_size({"width": WIDTH, "height": HEIGHT})
@@ -47,8 +47,8 @@ def main(vsix: Path) -> None:
         redraft.command("redraft: Edit Function or Selection...")
         # Who types an instruction gives the model time to be loaded.
         expect(redraft.status.locator("[aria-label$=': loaded']")).to_be_visible()
-        redraft.answer(INSTRUCTION)
-        redraft.shows("raise")
+        redraft.submit(INSTRUCTION)
+        redraft.expect_preview("raise")
         redraft.page.screenshot(path=PICTURE)
 
 

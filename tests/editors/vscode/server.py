@@ -40,22 +40,22 @@ SETTINGS: dict[str, Any] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Server:
-    """A running one; `pid` is its process, all that it starts are children of that."""
+    """A running server; all that it starts are child processes of `pid`."""
 
     origin: str
     pid: int
     settings: Path
 
-    def url(self, folder: Path) -> str:
-        """The workbench with `folder` open."""
+    def build_url(self, folder: Path) -> str:
+        """Return the URL of the workbench with `folder` open."""
         return f"{self.origin}/?{urlencode({'folder': folder})}"
 
 
 @contextmanager
-def serving(
+def run_server(
     vscode: VSCode, *, vsix: Path, settings: dict[str, Any], home: Path
 ) -> Iterator[Server]:
-    """Keeps everything in `home`; redraft's own settings in the environment do not reach it."""
+    """Run VS Code's server with everything in `home`, without redraft's settings of the environment."""
     file = home / "data" / "Machine" / "settings.json"
     file.parent.mkdir(parents=True)
     file.write_text(json.dumps(SETTINGS | settings), encoding="utf-8")
@@ -68,19 +68,19 @@ def serving(
     with log.open("wb") as out:
         process = subprocess.Popen(
             [*command, *LISTENING],
-            env=_environment(home),
+            env=_build_environment(home),
             stdout=out,
             stderr=subprocess.STDOUT,
         )
     try:
-        origin = f"http://127.0.0.1:{_port(process, log)}"
+        origin = f"http://127.0.0.1:{_wait_for_port(process, log)}"
         yield Server(origin=origin, pid=process.pid, settings=file)
     finally:
         process.terminate()
         process.wait()
 
 
-def _environment(home: Path) -> dict[str, str]:
+def _build_environment(home: Path) -> dict[str, str]:
     kept = {
         name: value
         for name, value in os.environ.items()
@@ -89,10 +89,10 @@ def _environment(home: Path) -> dict[str, str]:
     return kept | {"XDG_CONFIG_HOME": str(home / "no-config")}
 
 
-def _port(process: subprocess.Popen[bytes], log: Path) -> str:
+def _wait_for_port(process: subprocess.Popen[bytes], log: Path) -> str:
     deadline = time.monotonic() + PATIENCE_S
     while process.poll() is None and time.monotonic() < deadline:
-        if found := re.search(r"listening on (\d+)", log.read_text(encoding="utf-8")):
-            return found[1]
+        if match := re.search(r"listening on (\d+)", log.read_text(encoding="utf-8")):
+            return match[1]
         time.sleep(0.1)
     raise AssertionError(f"VS Code's server does not listen:\n{log.read_text(encoding='utf-8')}")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from playwright.sync_api import expect
 from tests.editors.tools import VSCode
-from tests.editors.vscode.extension import opened
+from tests.editors.vscode.extension import open_redraft
 from tests.redraft.lsp.conftest import SHOP
 
 METHOD = "    def size(self):\n        return len(self.items)\n"
@@ -18,7 +18,7 @@ def test_only_the_function_changes_and_undo_restores_every_byte(
     browser: Path, vscode: VSCode, vsix: Path, small_model_path: Path, tmp_path: Path
 ):
     settings = {"redraft.server.python": sys.executable, "redraft.model": str(small_model_path)}
-    with opened(vscode, browser, vsix=vsix, settings=settings, home=tmp_path) as redraft:
+    with open_redraft(vscode, browser, vsix=vsix, settings=settings, home=tmp_path) as redraft:
         file = redraft.open("shop.py", SHOP)
         redraft.select("return len")
         redraft.edit("Return 0 when items is None.")
@@ -33,4 +33,4 @@ def test_only_the_function_changes_and_undo_restores_every_byte(
             assert edited.endswith(tail)
             assert edited != SHOP
             redraft.press("ControlOrMeta+z")
-        redraft.saves(file, SHOP)
+        redraft.save_and_expect(file, SHOP)

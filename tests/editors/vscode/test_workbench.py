@@ -10,8 +10,8 @@ import pytest
 from playwright.sync_api import expect
 from tests.editors.program import scripted_redraft
 from tests.editors.tools import VSCode
-from tests.editors.vscode.extension import Redraft, opened
-from tests.editors.vscode.workbench import eventually
+from tests.editors.vscode.extension import Redraft, open_redraft
+from tests.editors.vscode.workbench import wait_until
 from tests.redraft.lsp.conftest import SHOP, script
 
 # Keys are pressed as a user presses them, who looks and presses again: on a busy machine the
@@ -39,36 +39,36 @@ def shared(
 ) -> Iterator[Redraft]:
     home = tmp_path_factory.mktemp("vscode")
     path = {"redraft.server.path": str(scripted_redraft(home))}
-    with opened(vscode, browser, vsix=vsix, settings=SETTINGS | path, home=home) as redraft:
+    with open_redraft(vscode, browser, vsix=vsix, settings=SETTINGS | path, home=home) as redraft:
         yield redraft
 
 
 @pytest.fixture
 def redraft(shared: Redraft, tmp_path: Path) -> Iterator[Redraft]:
     """One VS Code; what earlier tests left open is closed, and the last look is kept in `tmp_path`."""
-    shared.tidy()
+    shared.close_all()
     yield shared
     shared.page.screenshot(path=tmp_path / "end.png")
 
 
-def opened_at(redraft: Redraft, name: str, text: str, place: str) -> Path:
-    """A file with the cursor before `place`."""
+def open_at(redraft: Redraft, name: str, text: str, place: str) -> Path:
+    """Open a file, put the cursor before `place` and return its path."""
     file = redraft.open(name, text)
     redraft.select(place)
     redraft.press("ArrowLeft")
     return file
 
 
-def previewed(redraft: Redraft) -> Path:
-    """SHOP, with the preview of what TOTAL asks for."""
-    file = opened_at(redraft, "shop.py", SHOP, "for item")
+def open_preview(redraft: Redraft) -> Path:
+    """Open SHOP with the preview of what TOTAL asks for; return its path."""
+    file = open_at(redraft, "shop.py", SHOP, "for item")
     redraft.edit(TOTAL)
-    redraft.shows("total_cost = 0")
+    redraft.expect_preview("total_cost = 0")
     return file
 
 
-def is_untouched(redraft: Redraft, file: Path) -> None:
-    """No preview is open, and SHOP is what it was, in the editor and on the disk."""
+def expect_untouched(redraft: Redraft, file: Path) -> None:
+    """Expect no preview, and SHOP as it was, in the editor and on the disk."""
     expect(redraft.previews).to_have_count(0)
     expect(redraft.unsaved).to_have_count(0)
     assert file.read_bytes() == SHOP.encode()
@@ -76,52 +76,52 @@ def is_untouched(redraft: Redraft, file: Path) -> None:
 
 @pytest.mark.parametrize("way", ["palette", "keys", "button", "lens"])
 def test_a_change_is_previewed_accepted_and_undone_at_once(redraft: Redraft, way: str):
-    file = previewed(redraft)
+    file = open_preview(redraft)
     assert file.read_bytes() == SHOP.encode()
     redraft.accept(way)
-    redraft.saves(file, TOTALLED)
+    redraft.save_and_expect(file, TOTALLED)
     redraft.press("ControlOrMeta+z")
-    redraft.saves(file, SHOP)
+    redraft.save_and_expect(file, SHOP)
 
 
 def test_a_change_can_be_accepted_in_the_file_itself(redraft: Redraft):
-    file = previewed(redraft)
-    redraft.visit(file)
+    file = open_preview(redraft)
+    redraft.switch_to(file)
     redraft.accept("lens")
-    redraft.saves(file, TOTALLED)
+    redraft.save_and_expect(file, TOTALLED)
 
 
 def test_the_keys_ask_and_former_instructions_come_back(redraft: Redraft):
-    file = opened_at(redraft, "shop.py", SHOP, "for item")
+    file = open_at(redraft, "shop.py", SHOP, "for item")
     redraft.press("ControlOrMeta+k", "x")
-    redraft.answer(TOTAL)
-    redraft.shows("total_cost = 0")
+    redraft.submit(TOTAL)
+    redraft.expect_preview("total_cost = 0")
     redraft.reject()
     redraft.press("ControlOrMeta+k", "x")
     expect(redraft.input).to_be_focused()
     redraft.press("ArrowUp")
     expect(redraft.input).to_have_value(TOTAL)
     redraft.press("Enter")
-    redraft.shows("total_cost = 0")
+    redraft.expect_preview("total_cost = 0")
     redraft.accept()
-    redraft.saves(file, TOTALLED)
+    redraft.save_and_expect(file, TOTALLED)
 
 
 @pytest.mark.parametrize("way", ["palette", "keys", "button", "lens", "closing"])
 def test_a_rejected_change_leaves_the_file_alone(redraft: Redraft, way: str):
-    file = previewed(redraft)
+    file = open_preview(redraft)
     redraft.reject(way)
-    is_untouched(redraft, file)
+    expect_untouched(redraft, file)
 
 
 def test_retry_starts_from_the_instruction_and_replaces_the_preview(redraft: Redraft):
-    file = previewed(redraft)
+    file = open_preview(redraft)
     redraft.command("redraft: Retry with Another Instruction...")
     expect(redraft.input).to_have_value(TOTAL)
-    redraft.answer(script(sub=["amount", "price_sum"]))
-    redraft.shows("price_sum = 0")
+    redraft.submit(script(sub=["amount", "price_sum"]))
+    redraft.expect_preview("price_sum = 0")
     redraft.accept()
-    redraft.saves(file, SHOP.replace("amount", "price_sum"))
+    redraft.save_and_expect(file, SHOP.replace("amount", "price_sum"))
 
 
 def test_exactly_the_selection_changes_after_wide_characters(redraft: Redraft):
@@ -129,26 +129,26 @@ def test_exactly_the_selection_changes_after_wide_characters(redraft: Redraft):
     file = redraft.open("waves.py", text)
     redraft.select("値 * 量")
     redraft.edit(script(sub=["値", "'\U0001f30a波'"]))
-    redraft.shows("'\U0001f30a波' * 量")
+    redraft.expect_preview("'\U0001f30a波' * 量")
     redraft.accept()
-    redraft.saves(file, text.replace("値 *", "'\U0001f30a波' *"))
+    redraft.save_and_expect(file, text.replace("値 *", "'\U0001f30a波' *"))
     redraft.press("ControlOrMeta+z")
-    redraft.saves(file, text)
+    redraft.save_and_expect(file, text)
 
 
 def test_cursor_breakpoint_and_fold_stay_where_their_code_is(redraft: Redraft):
-    opened_at(redraft, "stop.py", SHOP, "class Cart")
+    open_at(redraft, "stop.py", SHOP, "class Cart")
     redraft.press("ControlOrMeta+Shift+BracketLeft")
     folded = redraft.page.locator(".codicon-folding-collapsed:visible")
     # VS Code folds once it has found the regions, wherever the cursor is by then.
     expect(folded).to_have_count(1)
     redraft.select("return amount")
     redraft.press("ArrowLeft", "F9")
-    redraft.is_at(8)
+    redraft.expect_cursor_in(8)
     redraft.edit(script(sub=["amount = 0", "amount = 0\n    count = 0"]))
-    redraft.shows("count = 0")
+    redraft.expect_preview("count = 0")
     redraft.accept()
-    redraft.is_at(9)
+    redraft.expect_cursor_in(9)
     number = redraft.page.locator(".line-numbers:visible").get_by_text("9", exact=True)
     stop = redraft.page.locator(".codicon-debug-breakpoint:visible")
     assert stop.bounding_box()["y"] == number.bounding_box()["y"]
@@ -158,73 +158,73 @@ def test_cursor_breakpoint_and_fold_stay_where_their_code_is(redraft: Redraft):
 def test_four_hundred_changed_lines_are_one_undo(redraft: Redraft):
     lines = "".join(f"    value = step(value, {n})\n" for n in range(400))
     text = f"def run(value):\n{lines}    return value\n"
-    file = opened_at(redraft, "long.py", text, "return")
+    file = open_at(redraft, "long.py", text, "return")
     redraft.edit(script(sub=["step(", "move("]))
-    redraft.shows("value = move(value, 0)")
+    redraft.expect_preview("value = move(value, 0)")
     redraft.accept()
-    redraft.saves(file, text.replace("step(", "move("))
+    redraft.save_and_expect(file, text.replace("step(", "move("))
     redraft.press("ControlOrMeta+z")
-    redraft.saves(file, text)
+    redraft.save_and_expect(file, text)
 
 
 @pytest.mark.parametrize("way", ["palette", "button"])
 def test_cancel_stops_the_model_and_the_next_edit_works(redraft: Redraft, way: str):
-    file = opened_at(redraft, "shop.py", SHOP, "for item")
+    file = open_at(redraft, "shop.py", SHOP, "for item")
     redraft.edit(script(sub=["amount", "slow"], token_s=0.5))
-    redraft.says("tokens/s")
+    redraft.expect_message("tokens/s")
     redraft.cancel(way)
-    redraft.tells("redraft: cancelled")
-    is_untouched(redraft, file)
+    redraft.expect_status("redraft: cancelled")
+    expect_untouched(redraft, file)
     redraft.edit(TOTAL)
-    redraft.shows("total_cost = 0")
+    redraft.expect_preview("total_cost = 0")
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("answer", "message"),
     [
         pytest.param({"reply": "def total(items:\n```\n"}, "no longer parse", id="broken code"),
         pytest.param({"sub": ["amount", "amount"]}, "no changes", id="the same code"),
     ],
 )
 def test_what_is_no_edit_says_why_and_offers_another_try(
-    redraft: Redraft, answer: dict[str, Any], said: str
+    redraft: Redraft, answer: dict[str, Any], message: str
 ):
-    file = opened_at(redraft, "shop.py", SHOP, "for item")
+    file = open_at(redraft, "shop.py", SHOP, "for item")
     redraft.edit(script(**answer))
-    redraft.says(said)
-    is_untouched(redraft, file)
+    redraft.expect_message(message)
+    expect_untouched(redraft, file)
     redraft.page.get_by_role("button", name="Retry...").click()
-    redraft.answer(TOTAL)
-    redraft.shows("total_cost = 0")
+    redraft.submit(TOTAL)
+    redraft.expect_preview("total_cost = 0")
 
 
 def test_a_failure_is_shown_and_changes_nothing(redraft: Redraft):
-    file = opened_at(redraft, "shop.py", SHOP, "for item")
+    file = open_at(redraft, "shop.py", SHOP, "for item")
     redraft.edit(script(fail="llama.cpp refused a pass"))
-    redraft.says("llama.cpp refused a pass")
-    is_untouched(redraft, file)
+    redraft.expect_message("llama.cpp refused a pass")
+    expect_untouched(redraft, file)
 
 
 def test_a_file_changed_during_the_preview_is_not_overwritten(redraft: Redraft):
-    file = previewed(redraft)
-    redraft.visit(file)
+    file = open_preview(redraft)
+    redraft.switch_to(file)
     redraft.press("ControlOrMeta+Home")
     redraft.page.keyboard.type("# mine\n")
     redraft.command("redraft: Accept Change")
-    redraft.says("was changed since the preview")
-    redraft.visit(file)
-    redraft.saves(file, "# mine\n" + SHOP)
+    redraft.expect_message("was changed since the preview")
+    redraft.switch_to(file)
+    redraft.save_and_expect(file, "# mine\n" + SHOP)
 
 
 def test_what_is_typed_while_the_model_writes_moves_the_change_along(redraft: Redraft):
-    file = opened_at(redraft, "shop.py", SHOP, "for item")
+    file = open_at(redraft, "shop.py", SHOP, "for item")
     redraft.edit(script(sub=["amount", "total_cost"], token_s=0.05))
-    redraft.says("tokens/s")
+    redraft.expect_message("tokens/s")
     redraft.press("ControlOrMeta+Home")
     redraft.page.keyboard.type("# mine\n")
-    redraft.shows("total_cost = 0")
+    redraft.expect_preview("total_cost = 0")
     redraft.accept()
-    redraft.saves(file, "# mine\n" + TOTALLED)
+    redraft.save_and_expect(file, "# mine\n" + TOTALLED)
 
 
 # Letters arrive; arrow and Enter keys are lost here in about every second run, so that the saved file
@@ -232,78 +232,78 @@ def test_what_is_typed_while_the_model_writes_moves_the_change_along(redraft: Re
 @pytest.mark.xfail(reason="the workbench loses keys in a file with odd line breaks", strict=False)
 def test_what_is_typed_below_odd_line_breaks_shifts_nothing(redraft: Redraft):
     text = "# a\x0cb\x85c\u2028d\n\x0c\n" + SHOP
-    file = opened_at(redraft, "odd.py", text, "for item")
+    file = open_at(redraft, "odd.py", text, "for item")
     redraft.page.keyboard.type("# mine\n    ")
     redraft.edit(TOTAL)
-    redraft.shows("total_cost = 0")
+    redraft.expect_preview("total_cost = 0")
     redraft.accept()
     expected = TOTALLED.replace("    for item", "    # mine\n    for item")
-    redraft.saves(file, text.replace(SHOP, expected))
+    redraft.save_and_expect(file, text.replace(SHOP, expected))
 
 
 def test_without_preview_the_change_is_applied_at_once(redraft: Redraft):
-    with redraft.configured(preview="apply"):
-        file = opened_at(redraft, "shop.py", SHOP, "for item")
+    with redraft.with_settings(preview="apply"):
+        file = open_at(redraft, "shop.py", SHOP, "for item")
         redraft.edit(TOTAL)
         expect(redraft.unsaved).to_have_count(1)
-        redraft.saves(file, TOTALLED)
+        redraft.save_and_expect(file, TOTALLED)
         redraft.press("ControlOrMeta+z")
-        redraft.saves(file, SHOP)
+        redraft.save_and_expect(file, SHOP)
 
 
 def test_the_preview_may_be_the_one_of_vs_code(redraft: Redraft):
-    with redraft.configured(preview="refactorPreview"):
-        file = opened_at(redraft, "shop.py", SHOP, "for item")
+    with redraft.with_settings(preview="refactorPreview"):
+        file = open_at(redraft, "shop.py", SHOP, "for item")
         redraft.edit(TOTAL)
         panel = redraft.page.locator("#refactorPreview")
         panel.locator(".monaco-checkbox").first.click()
         assert file.read_bytes() == SHOP.encode()
         panel.get_by_role("button", name="Apply").click()
         expect(redraft.unsaved).to_have_count(1)
-        redraft.saves(file, TOTALLED)
+        redraft.save_and_expect(file, TOTALLED)
 
 
 def test_a_missing_server_is_named_until_it_is_there(redraft: Redraft):
-    opened_at(redraft, "shop.py", SHOP, "for item")
+    open_at(redraft, "shop.py", SHOP, "for item")
     warning = redraft.status.locator(".codicon-warning")
-    with redraft.configured(server__path="/nowhere/redraft"):
+    with redraft.with_settings(server__path="/nowhere/redraft"):
         expect(warning).to_be_visible()
         redraft.command("redraft: Edit Function or Selection...")
-        redraft.says("/nowhere/redraft, which is no program")
+        redraft.expect_message("/nowhere/redraft, which is no program")
     expect(warning).to_have_count(0)
     redraft.edit(TOTAL)
-    redraft.shows("total_cost = 0")
+    redraft.expect_preview("total_cost = 0")
 
 
 def test_a_missing_model_is_offered_and_fetched(redraft: Redraft):
     model = redraft.folder.parent / "model"
     model.unlink()
     redraft.command("redraft: Restart Server")
-    opened_at(redraft, "shop.py", SHOP, "for item")
+    open_at(redraft, "shop.py", SHOP, "for item")
     redraft.edit(TOTAL)
-    redraft.says("is not on this machine. Download it?")
+    redraft.expect_message("is not on this machine. Download it?")
     redraft.page.get_by_role("button", name="Download").click()
-    redraft.shows("total_cost = 0")
+    redraft.expect_preview("total_cost = 0")
     assert model.exists()
 
 
 def test_a_killed_server_comes_back_by_itself(redraft: Redraft):
-    file = opened_at(redraft, "shop.py", SHOP, "for item")
-    [server] = redraft.servers()
+    file = open_at(redraft, "shop.py", SHOP, "for item")
+    [server] = redraft.find_servers()
     server.kill()
-    assert eventually(lambda: redraft.servers() not in ([], [server]))
+    assert wait_until(lambda: redraft.find_servers() not in ([], [server]))
     redraft.edit(TOTAL)
-    redraft.shows("total_cost = 0")
+    redraft.expect_preview("total_cost = 0")
     redraft.accept()
-    redraft.saves(file, TOTALLED)
+    redraft.save_and_expect(file, TOTALLED)
 
 
 def test_a_saved_action_is_in_the_code_action_menu_and_previewed(redraft: Redraft):
-    file = opened_at(redraft, "shop.py", SHOP, "for item")
-    redraft.act("Mark the sum")
-    redraft.shows("total_cost = 0")
+    file = open_at(redraft, "shop.py", SHOP, "for item")
+    redraft.run_code_action("Mark the sum")
+    redraft.expect_preview("total_cost = 0")
     redraft.accept()
-    redraft.saves(file, TOTALLED)
+    redraft.save_and_expect(file, TOTALLED)
 
 
 def test_the_context_menu_edits_the_function(redraft: Redraft):
@@ -311,21 +311,21 @@ def test_the_context_menu_edits_the_function(redraft: Redraft):
     redraft.page.locator(".view-line", has_text="item.price").click(button="right")
     redraft.page.get_by_role("menuitem", name="Edit Function with redraft").hover()
     redraft.press("Enter")
-    redraft.answer(TOTAL)
-    redraft.shows("total_cost = 0")
+    redraft.submit(TOTAL)
+    redraft.expect_preview("total_cost = 0")
 
 
 def test_the_code_action_menu_asks_for_an_instruction(redraft: Redraft):
-    opened_at(redraft, "shop.py", SHOP, "for item")
-    redraft.act("Edit with instruction...")
-    redraft.answer(TOTAL)
-    redraft.shows("total_cost = 0")
+    open_at(redraft, "shop.py", SHOP, "for item")
+    redraft.run_code_action("Edit with instruction...")
+    redraft.submit(TOTAL)
+    redraft.expect_preview("total_cost = 0")
 
 
 def test_a_problem_is_fixed_from_the_code_action_menu(redraft: Redraft):
-    file = opened_at(redraft, "data.json", '{\n  "a": 1,\n}\n', ",")
+    file = open_at(redraft, "data.json", '{\n  "a": 1,\n}\n', ",")
     expect(redraft.page.locator(".squiggly-error").first).to_be_visible()
-    redraft.act("Fix this problem")
-    redraft.shows('"a": 1')
+    redraft.run_code_action("Fix this problem")
+    redraft.expect_preview('"a": 1')
     redraft.accept()
-    redraft.saves(file, '{\n  "a": 1\n}\n')
+    redraft.save_and_expect(file, '{\n  "a": 1\n}\n')

@@ -1,4 +1,4 @@
-"""VS Code in a browser, and the hands and eyes of a user in it. Knows nothing of redraft."""
+"""VS Code in a browser: what a user does and sees there. Knows nothing of redraft."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -18,8 +18,8 @@ FLAGS = (
 
 
 @contextmanager
-def browsing(browser: Path) -> Iterator[Page]:
-    """An empty page."""
+def open_page(browser: Path) -> Iterator[Page]:
+    """Open an empty page in a browser."""
     expect.set_options(timeout=PATIENCE_MS)
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=browser, args=FLAGS)
@@ -44,7 +44,7 @@ class Workbench:
         self.page.goto(url)
         expect(self.page.locator(".explorer-folders-view")).to_be_visible()
 
-    # Hands
+    # What a user does
 
     def press(self, *keys: str) -> None:
         for key in keys:
@@ -57,7 +57,7 @@ class Workbench:
         self.input.fill(f">{title}")
         self._pick(title)
 
-    def answer(self, text: str) -> None:
+    def submit(self, text: str) -> None:
         """Fill the box that asks for something, and confirm."""
         self.input.fill(text)
         self.press("Enter")
@@ -72,7 +72,7 @@ class Workbench:
         self._wait_for(name)
         return file
 
-    def visit(self, file: Path) -> None:
+    def switch_to(self, file: Path) -> None:
         """Bring an open file to the front."""
         self.page.get_by_role("tab", name=file.name, exact=True).click()
         self._wait_for(file.name)
@@ -82,8 +82,8 @@ class Workbench:
         self.press("ControlOrMeta+f")
         self.page.locator(".find-widget.visible textarea").first.fill(text)
         self.press("Enter")
-        found = self.page.locator(".find-widget.visible .matchesCount")
-        expect(found).to_have_text("1 of 1")
+        match_count = self.page.locator(".find-widget.visible .matchesCount")
+        expect(match_count).to_have_text("1 of 1")
         self.press("Escape")
 
     def save(self) -> None:
@@ -91,13 +91,13 @@ class Workbench:
         self.press("ControlOrMeta+s")
         expect(self.page.locator(".tab.active.dirty")).to_have_count(0)
 
-    def saves(self, file: Path, text: str) -> None:
-        """Save the file in the active editor: it then holds exactly `text`, line ends included."""
+    def save_and_expect(self, file: Path, text: str) -> None:
+        """Save the file in the active editor; expect exactly `text` in it, line ends included."""
         self.save()
-        eventually(lambda: file.read_bytes() == text.encode())
+        wait_until(lambda: file.read_bytes() == text.encode())
         assert file.read_bytes().decode() == text
 
-    def tidy(self) -> None:
+    def close_all(self) -> None:
         """Close every editor, unsaved ones too, and every message."""
         self.press("Escape")
         while n_tabs := self.tabs.count():
@@ -105,18 +105,18 @@ class Workbench:
             expect(self.tabs).not_to_have_count(n_tabs)
         self.command("Notifications: Clear All Notifications")
 
-    # Eyes
+    # What a user sees
 
-    def is_at(self, line: int) -> None:
+    def expect_cursor_in(self, line: int) -> None:
         """Wait until the cursor of the active editor is in `line`, counted from 1."""
         place = self.page.locator('[id="status.editor.selection"]')
         expect(place).to_contain_text(f"Ln {line},")
 
-    def tells(self, text: str) -> None:
+    def expect_status(self, text: str) -> None:
         """Wait until the status bar contains `text`."""
         expect(self.page.locator(".statusbar")).to_contain_text(text)
 
-    def says(self, text: str) -> None:
+    def expect_message(self, text: str) -> None:
         """Wait for a message that contains `text`."""
         expect(self.messages.filter(has_text=text).first).to_be_visible()
 
@@ -132,9 +132,9 @@ class Workbench:
         self.press("Enter")
 
 
-def eventually(fits: Callable[[], bool]) -> bool:
-    """Whether `fits` becomes true while one is patient."""
+def wait_until(condition: Callable[[], bool]) -> bool:
+    """Return True once `condition` is true, or False when that takes too long."""
     deadline = time.monotonic() + PATIENCE_MS / 1000
-    while not (fitted := fits()) and time.monotonic() < deadline:
+    while not (is_true := condition()) and time.monotonic() < deadline:
         time.sleep(0.05)
-    return fitted
+    return is_true

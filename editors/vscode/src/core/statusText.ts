@@ -1,6 +1,6 @@
 /** Text and tooltip of the status item. */
 
-import type { Status } from "../protocol";
+import type { ModelState, Status } from "../protocol";
 import { formatSpeed } from "./format";
 
 /** The state of the server, as far as the extension knows it. */
@@ -60,7 +60,7 @@ function buildTooltip({ phase, status }: StatusState): string {
   }
 }
 
-const MODEL_STATES: Readonly<Record<Status["model"]["state"], string>> = {
+const MODEL_STATES: Readonly<Record<ModelState, string>> = {
   unloaded: "not loaded, the next edit loads it",
   loading: "loading",
   loaded: "loaded",
