@@ -16,7 +16,7 @@ from pathspec import GitIgnoreSpec
 
 from redraft.codemod import programs
 from redraft.errors import InputError
-from redraft.syntax import language_of
+from redraft.syntax import is_code, language_of
 
 __all__ = [
     "MAX_BYTES",
@@ -242,4 +242,7 @@ class _Walker:
             return False
         if self._include:
             return self._include.match_file(relative)
-        return "." not in relative.rpartition("/")[2] or language_of(relative) is not None
+        if "." not in relative.rpartition("/")[2]:
+            return True
+        language = language_of(relative)
+        return is_code(language) or language in self._rules.languages

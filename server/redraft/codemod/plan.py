@@ -18,7 +18,7 @@ from redraft.codemod.discover import FileRules, Skipped, walk
 from redraft.codemod.select import Selection
 from redraft.errors import InputError
 from redraft.records import Exactness, Model
-from redraft.syntax import LANGUAGES, Target, language_of
+from redraft.syntax import Target, is_code, language_of
 from redraft.text import files
 
 __all__ = [
@@ -138,9 +138,9 @@ class _FilePlanner:
                 return Broken(path=path, message=str(error))
             return Skipped(path=path, reason=str(error))
         language = language_of(path, document.text)
-        # A file that a pattern named may be edited as plain text.
-        is_known = language in LANGUAGES or bool(self.rules.include)
-        if not (language in self.rules.languages if self.rules.languages else is_known):
+        # A file that a pattern named may be edited as plain text, or as data.
+        is_taken = is_code(language) or bool(self.rules.include)
+        if not (language in self.rules.languages if self.rules.languages else is_taken):
             return None
         try:
             targets = self.selection.find_targets(document.text, language)

@@ -109,7 +109,9 @@ def build_prompt(
     shortest = 4 if PurePath(request.path).suffix.lower() in _PROSE else 3
     fence = "`" * max([shortest, *(len(run) + 1 for run in fences)])
     suffix = PurePath(request.path).suffix.removeprefix(".")
-    info = request.language or (suffix if suffix.isalnum() else "")
+    info = request.language or ""
+    if suffix.isalnum() and not syntax.is_code(request.language):
+        info = suffix  # data goes by its suffix: a notebook is no language of a fence
     opening, closing = Piece(f"{fence}{info}\n"), Piece(f"{fence}\n")
     name = _unique_name(request) if route == "codemod" else ""
     shared: tuple[Piece, ...] = ()

@@ -12,6 +12,7 @@ from redraft.syntax.languages import (
     comment,
     comment_openers,
     compiles,
+    is_code,
     language_of,
 )
 from redraft.syntax.source import Statement
@@ -38,6 +39,7 @@ __all__ = [
     "comment_openers",
     "compiles",
     "import_statements",
+    "is_code",
     "language_of",
     "parse_errors",
     "parse_problems",

@@ -7,8 +7,9 @@ To add a language, add an entry to `LANGUAGES`, a query file, the grammar's whee
 and a sample with its expectations to fixtures/languages. The queries in `queries/*.scm` name every
 function and class. In them `@name` is the name (several are joined by spaces), `@owner` the type a
 name belongs to when it stands outside it, `@scope` what qualifies the names inside where that
-differs from the name, `@body` a body that may be left out of a prompt, `@_...` a helper of a
-predicate, and any other capture the definition itself: its name is the target's kind.
+differs from the name, `@body` a body that may be left out of a prompt, `@end` what lies behind the
+definition and still belongs to it, `@_...` a helper of a predicate, and any other capture the
+definition itself: its name is the target's kind.
 """
 
 import ctypes
@@ -16,6 +17,7 @@ import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from functools import cache
 from importlib import import_module, resources
 from pathlib import PurePath
@@ -31,7 +33,9 @@ __all__ = [
     "comment",
     "comment_openers",
     "compiles",
+    "embedded_language",
     "grammar",
+    "is_code",
     "language_of",
 ]
 
@@ -41,9 +45,9 @@ class Language:
     """What is known of one language. Lists of names are words separated by spaces.
 
     Recognition:
-      `suffixes`, `file_names`, `interpreters` (of a `#!` line, without version), `editor_ids` (the
-      language server protocol's names that differ from ours), `contested` (suffixes of another
-      language that are this one's where the text matches the pattern).
+      `suffixes`, `file_names` (with `*` for any), `interpreters` (of a `#!` line, without version),
+      `editor_ids` (the language server protocol's names that differ from ours), `contested`
+      (suffixes of another language that are this one's where the text matches the pattern).
     Comments:
       `line_comment`, `block_comment` (opening, closing), `remarks` (what else opens a comment or
       docstring).
@@ -55,15 +59,21 @@ class Language:
       body of a function, for grammars whose queries with a `@body` are slow to compile.
     Structure, as node types of the grammar:
       `imports` are import statements, as are nodes of the types in `import_patterns` whose text
-      begins as the pattern says; `import_parents` may hold some, besides the file itself.
+      begins as the pattern says; nodes of the types in `import_parents`, with a pattern likewise,
+      may hold some besides the file itself.
       `statements` are taken for statements besides those that the generic rule in
       `redraft.syntax.source` finds, `not_statements` are not in spite of it, and all named children
       of `blocks` are.
       `verbatim` nodes (strings, templates) hold white space that is content, not indentation: from
       their second line on. `verbatim_lines` (heredocs, recipes) do so from their first, as does a
-      line that `directive` matches (`#ifdef`).
+      line that `directive` matches (`#ifdef`); `verbatim_query` names more of both by a query.
+      `embedded` maps nodes to the language of the `raw_text` in them, unless they name another; in
+      a notebook (`has_cells`) each code cell is one in the language of its kernel.
+      Where `has_clauses`, definitions of one name that follow each other are one.
     Check:
       `compiles` tells whether the language's own compiler takes a text, where one is at hand.
+    Use:
+      `is_code` is false for data and markup, whose files a codemod takes only by name.
     """
 
     module: str
@@ -83,13 +93,18 @@ class Language:
     body_field: str = ""
     imports: str = ""
     import_patterns: Mapping[str, str] = field(default_factory=dict)
-    import_parents: str = ""
+    import_parents: Mapping[str, str] = field(default_factory=dict)
     statements: str = ""
     not_statements: str = ""
     blocks: str = ""
     verbatim: str = ""
     verbatim_lines: str = ""
     directive: str = ""
+    verbatim_query: str = ""
+    embedded: Mapping[str, str] = field(default_factory=dict)
+    has_cells: bool = False
+    has_clauses: bool = False
+    is_code: bool = True
     compiles: Callable[[str], bool] | None = None
 
     def comment(self, words: str) -> str:
@@ -156,6 +171,12 @@ _C_STATEMENTS = (
 )
 
 _C_DIRECTIVE = r"[ \t]*#"
+
+_PREFORMATTED = """
+((element (start_tag (tag_name) @_tag)) @verbatim (#match? @_tag "^(pre|textarea)$"))
+((script_element) @verbatim)
+((style_element) @verbatim)
+"""
 
 LANGUAGES: Mapping[str, Language] = {
     "python": Language(
@@ -268,7 +289,7 @@ LANGUAGES: Mapping[str, Language] = {
         block_comment=_SLASHES,
         wrappers="type_definition declaration field_declaration",
         imports="preproc_include",
-        import_parents="preproc_ifdef preproc_if",
+        import_parents={"preproc_ifdef": "", "preproc_if": ""},
         statements=_C_STATEMENTS,
         not_statements="parameter_declaration bitfield_clause",
         verbatim="string_literal",
@@ -287,7 +308,7 @@ LANGUAGES: Mapping[str, Language] = {
             "linkage_specification"
         ),
         imports="preproc_include using_declaration",
-        import_parents="preproc_ifdef preproc_if",
+        import_parents={"preproc_ifdef": "", "preproc_if": ""},
         statements=f"{_C_STATEMENTS} template_instantiation field_initializer",
         not_statements=(
             "parameter_declaration optional_parameter_declaration variadic_parameter_declaration "
@@ -310,7 +331,11 @@ LANGUAGES: Mapping[str, Language] = {
             "local_declaration_statement"
         ),
         imports="using_directive extern_alias_directive",
-        import_parents="namespace_declaration declaration_list file_scoped_namespace_declaration",
+        import_parents={
+            "namespace_declaration": "",
+            "declaration_list": "",
+            "file_scoped_namespace_declaration": "",
+        },
         statements="attribute_list switch_section switch_expression_arm preproc_if preproc_else",
         not_statements=(
             "variable_declaration arrow_expression_clause interpolation_alignment_clause "
@@ -348,7 +373,7 @@ LANGUAGES: Mapping[str, Language] = {
         remarks="#",
         imports="namespace_use_declaration",
         import_patterns={"expression_statement": r"(?:require|include)(?:_once)?\b"},
-        import_parents="namespace_definition compound_statement",
+        import_parents={"namespace_definition": "", "compound_statement": ""},
         statements="attribute_list match_conditional_expression match_default_expression enum_case",
         not_statements=(
             "base_clause class_interface_clause namespace_use_clause use_as_clause "
@@ -431,6 +456,137 @@ LANGUAGES: Mapping[str, Language] = {
         not_statements="keyword_statement keyword_comment",
         verbatim="literal",
     ),
+    "json": Language(
+        module="tree_sitter_json",
+        suffixes=".json .jsonc .geojson .webmanifest",
+        file_names=".babelrc .eslintrc .jshintrc composer.lock Pipfile.lock",
+        editor_ids="jsonc",
+        line_comment="//",
+        block_comment=_SLASHES,
+        statements="pair",
+        is_code=False,
+    ),
+    "yaml": Language(
+        module="tree_sitter_yaml",
+        suffixes=".yaml .yml",
+        file_names=".clang-format .clang-tidy",
+        line_comment="#",
+        # Block scalars (|, >) are none: their margin moves with the key they belong to.
+        statements="block_mapping_pair block_sequence_item flow_pair",
+        is_code=False,
+    ),
+    "toml": Language(
+        module="tree_sitter_toml",
+        suffixes=".toml",
+        file_names="Cargo.lock Pipfile poetry.lock uv.lock",
+        line_comment="#",
+        statements="pair table table_array_element",
+        verbatim="string",
+        is_code=False,
+    ),
+    "html": Language(
+        module="tree_sitter_html",
+        suffixes=".html .htm .xhtml",
+        block_comment=("<!--", "-->"),
+        statements="element script_element style_element doctype",
+        verbatim_query=_PREFORMATTED,
+        embedded={"script_element": "javascript", "style_element": "css"},
+        is_code=False,
+    ),
+    "vue": Language(
+        module="tree_sitter_html",
+        suffixes=".vue",
+        block_comment=("<!--", "-->"),
+        statements="element script_element style_element",
+        verbatim_query=_PREFORMATTED,
+        embedded={"script_element": "javascript", "style_element": "css"},
+    ),
+    "svelte": Language(
+        module="tree_sitter_svelte",
+        suffixes=".svelte",
+        block_comment=("<!--", "-->"),
+        statements="element script_element style_element",
+        verbatim_query=_PREFORMATTED,
+        embedded={"script_element": "javascript", "style_element": "css"},
+    ),
+    "css": Language(
+        module="tree_sitter_css",
+        suffixes=".css",
+        block_comment=_SLASHES,
+        imports="import_statement",
+        statements="rule_set at_rule",
+        is_code=False,
+    ),
+    "xml": Language(
+        module="tree_sitter_xml",
+        function="language_xml",
+        suffixes=(
+            ".xml .xsd .xsl .xslt .svg .plist .csproj .fsproj .vbproj .props .targets .xaml .rss "
+            ".atom .wsdl"
+        ),
+        editor_ids="xsl svg",
+        block_comment=("<!--", "-->"),
+        statements="element Comment PI doctypedecl",
+        verbatim="CDSect",
+        is_code=False,
+    ),
+    "makefile": Language(
+        module="tree_sitter_make",
+        suffixes=".mk .mak",
+        file_names="Makefile makefile GNUmakefile Makefile.*",
+        interpreters="make",
+        editor_ids="make",
+        line_comment="#",
+        imports="include_directive",
+        statements="rule variable_assignment conditional include_directive define_directive "
+        "recipe_line elsif_directive else_directive shell_assignment export_directive",
+        verbatim_lines="recipe_line raw_text",
+        directive=r" *(?:if(?:n?eq|n?def)|else|endif|-?include|define|endef)\b",
+        is_code=False,
+    ),
+    "dockerfile": Language(
+        module="tree_sitter_dockerfile",
+        suffixes=".dockerfile .containerfile",
+        file_names="Dockerfile Containerfile Dockerfile.* Containerfile.*",
+        editor_ids="docker containerfile",
+        line_comment="#",
+        statements="from_instruction run_instruction cmd_instruction label_instruction "
+        "expose_instruction env_instruction add_instruction copy_instruction "
+        "entrypoint_instruction volume_instruction user_instruction workdir_instruction "
+        "arg_instruction onbuild_instruction stopsignal_instruction healthcheck_instruction "
+        "shell_instruction maintainer_instruction",
+        verbatim="heredoc_block",
+        is_code=False,
+    ),
+    "hcl": Language(
+        module="tree_sitter_hcl",
+        suffixes=".hcl .tf .tfvars .nomad",
+        editor_ids="terraform terraform-vars opentofu",
+        line_comment="#",
+        block_comment=_SLASHES,
+        remarks="//",
+        statements="block attribute",
+        verbatim="heredoc_template",
+        is_code=False,
+    ),
+    "markdown": Language(
+        module="tree_sitter_markdown",
+        suffixes=".md .markdown",
+        block_comment=("<!--", "-->"),
+        statements="atx_heading setext_heading paragraph fenced_code_block indented_code_block "
+        "html_block pipe_table block_quote thematic_break link_reference_definition",
+        verbatim_lines="fenced_code_block indented_code_block html_block minus_metadata "
+        "plus_metadata",
+        is_code=False,
+    ),
+    "notebook": Language(
+        module="tree_sitter_json",
+        suffixes=".ipynb",
+        editor_ids="jupyter",
+        statements="pair",
+        has_cells=True,
+        is_code=False,
+    ),
 }
 
 
@@ -451,7 +607,11 @@ _BY_SUFFIX = _by_word(lambda language: language.suffixes)
 
 _BY_FILE_NAME = _by_word(lambda language: language.file_names)
 
+_FILE_NAME_GLOBS = tuple(name for name in _BY_FILE_NAME if "*" in name)
+
 _BY_INTERPRETER = _by_word(lambda language: language.interpreters)
+
+_EMBEDDED_NAME = re.compile(r"\b(?:lang|type)\s*=\s*[\"']?([\w/+.-]+)")
 
 _BY_EDITOR_ID = _by_word(lambda language: language.editor_ids)
 
@@ -472,7 +632,25 @@ def language_of(path: str, text: str = "", editor_id: str = "") -> str | None:
             return language
     # ".C" is C++, ".c" is C: the exact suffix first.
     by_suffix = _BY_SUFFIX.get(suffix) or _BY_SUFFIX.get(suffix.lower())
-    return by_suffix or _BY_FILE_NAME.get(name) or _BY_INTERPRETER.get(_interpreter(text))
+    by_name = _BY_FILE_NAME.get(name) or next(
+        (_BY_FILE_NAME[glob] for glob in _FILE_NAME_GLOBS if fnmatchcase(name, glob)), None
+    )
+    return by_name or by_suffix or _BY_INTERPRETER.get(_interpreter(text))
+
+
+def embedded_language(node: str, tag: str, facts: Language) -> str | None:
+    """Return the language of what `node` holds, whose opening tag is `tag`; None for no language.
+
+    `lang="ts"` and `type="application/json"` name another one than the node's own.
+    """
+    named = _EMBEDDED_NAME.search(tag)
+    if named is None:
+        return facts.embedded[node]
+    name = re.split(r"[/+]", named[1])[-1].lower()
+    if name in ("module", "ecmascript"):
+        return facts.embedded[node]
+    known = _BY_EDITOR_ID.get(name) or _BY_SUFFIX.get(f".{name}")
+    return name if name in LANGUAGES else known
 
 
 def _interpreter(text: str) -> str:
@@ -484,6 +662,11 @@ def _interpreter(text: str) -> str:
     if programs[:1] == ["env"]:
         programs = [program for program in programs[1:] if "=" not in program]
     return re.sub(r"[\d.]+$", "", programs[0]) if programs else ""
+
+
+def is_code(language: str | None) -> bool:
+    """Return True for a language of ours that is neither data nor markup."""
+    return language is not None and language in LANGUAGES and LANGUAGES[language].is_code
 
 
 def comment(language: str | None, words: str) -> str:
@@ -517,7 +700,7 @@ class Grammar:
     verbatim: tree_sitter.Query
     directive: re.Pattern[bytes] | None
     import_patterns: Mapping[str, re.Pattern[bytes]]
-    import_parents: frozenset[str]
+    import_parents: Mapping[str, re.Pattern[bytes]]
     wrappers: frozenset[str]
     attached: frozenset[str]
     unnamed: frozenset[str]
@@ -547,18 +730,24 @@ def grammar(language: str) -> Grammar:
         verbatim=tree_sitter.Query(
             loaded,
             _any_of(facts.verbatim.split(), "verbatim")
-            + _any_of(facts.verbatim_lines.split(), "lines"),
+            + _any_of(facts.verbatim_lines.split(), "lines")
+            + facts.verbatim_query,
         ),
         directive=re.compile(f"^(?:{facts.directive})".encode(), re.MULTILINE)
         if facts.directive
         else None,
-        import_patterns={kind: re.compile(b"") for kind in facts.imports.split()}
-        | {kind: re.compile(pattern.encode()) for kind, pattern in facts.import_patterns.items()},
-        import_parents=frozenset(facts.import_parents.split()),
+        import_patterns=_patterns(
+            dict.fromkeys(facts.imports.split(), "") | dict(facts.import_patterns)
+        ),
+        import_parents=_patterns(facts.import_parents),
         wrappers=frozenset(facts.wrappers.split()),
         attached=frozenset(facts.attached.split()),
         unnamed=frozenset(facts.unnamed.split()),
     )
+
+
+def _patterns(patterns: Mapping[str, str]) -> dict[str, re.Pattern[bytes]]:
+    return {kind: re.compile(pattern.encode()) for kind, pattern in patterns.items()}
 
 
 def _statement_query(loaded: tree_sitter.Language, facts: Language) -> str:

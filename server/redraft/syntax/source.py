@@ -4,15 +4,18 @@ The only module that talks to tree-sitter and the only one that counts UTF-8 byt
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TypeAlias
 
-from tree_sitter import Node, Parser, Query, QueryCursor, QueryError
+from tree_sitter import Node, Parser, Query, QueryCursor, QueryError, Range
 
 from redraft.errors import InputError
 from redraft.records import Span
-from redraft.syntax.languages import Grammar, grammar
+from redraft.syntax import notebook
+from redraft.syntax.languages import Grammar, embedded_language, grammar
 
 __all__ = ["Definition", "Statement", "SyntaxTree", "normal_name", "parse"]
 
@@ -22,7 +25,7 @@ _CLASSES = frozenset({"class", "enum", "impl", "interface", "object", "struct", 
 
 _FUNCTIONS = frozenset({"function", "method"})
 
-_LONE_CR = re.compile(rb"\r(?!\n)")
+_CRLF = re.compile(rb"\r\n")
 
 _TYPE_ARGUMENTS = re.compile(r"(?<=\w)(?<!operator)<[^<>]*>")
 
@@ -49,6 +52,7 @@ class _DefinitionMatch:
     kind: str
     name: str
     scope: str
+    stop: int  # byte
     body: Node | None
 
 
@@ -69,6 +73,10 @@ class _Verbatim:
     lines: range
 
 
+# Name, kind, inside of the body, start and stop, in bytes.
+_ByteDefinition: TypeAlias = tuple[str, str, tuple[int, int] | None, int, int]
+
+
 class SyntaxTree:
     """A text, parsed as `language`, and what is embedded in it as the language of that.
 
@@ -78,9 +86,12 @@ class SyntaxTree:
     def __init__(self, text: str, language: str) -> None:
         # A lone surrogate has no UTF-8 form: a one-byte stand-in keeps the count of code points.
         data = text.encode("utf-8", "replace")
-        # Grammars end their lines at LF; a CR in its place keeps every offset.
-        self._data = _LONE_CR.sub(b"\n", data)
-        self._parts = [_Part(self._data, grammar(language))]
+        # Grammars end their lines at LF, and some at nothing else.
+        self._crlf = [match.start() - n for n, match in enumerate(_CRLF.finditer(data))]
+        self._data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        whole = _Part(self._data, grammar(language))
+        self._parts = [whole, *whole.embedded()]
+        self._has_cells = whole.grammar.facts.has_cells
 
     def problems(self) -> list[Span]:
         """Return the stretches that the parser could not understand or had to invent."""
@@ -89,6 +100,9 @@ class SyntaxTree:
             if part.root.has_error:
                 captures = QueryCursor(part.grammar.problems).captures(part.root)
                 nodes += captures.get("problem", [])
+        if self._has_cells and not nodes:
+            for node, code, language in notebook.code_cells(self._parts[0].root, self._data):
+                nodes += [node] * len(SyntaxTree(code, language).problems())
         return self._spans(nodes)
 
     def captured(self, query: str) -> list[Span]:
@@ -124,7 +138,7 @@ class SyntaxTree:
         ends = [
             (node.start_byte, node.start_byte + len(self._bytes(node).rstrip())) for node in nodes
         ]
-        place = _code_points(self._data, (offset for pair in ends for offset in pair))
+        place = self._code_points(offset for pair in ends for offset in pair)
         found = [
             Statement(kind=node.type, span=Span(place[start], place[stop]))
             for node, (start, stop) in zip(nodes, ends, strict=True)
@@ -133,9 +147,7 @@ class SyntaxTree:
 
     def verbatim(self) -> list[Span]:
         """Return the stretches of several lines whose white space is content."""
-        stretches = sorted(
-            (verbatim.start, verbatim.stop) for part in self._parts for verbatim in part.verbatim()
-        )
+        stretches = sorted((verbatim.start, verbatim.stop) for verbatim in self._verbatim())
         merged: list[tuple[int, int]] = []
         for start, stop in stretches:
             if merged and start <= merged[-1][1] + 1:  # next to each other, but for a line ending
@@ -146,15 +158,14 @@ class SyntaxTree:
 
     def verbatim_lines(self) -> set[int]:
         """Return the numbers, from 0, of the lines whose leading white space is content."""
-        stretches = (verbatim for part in self._parts for verbatim in part.verbatim())
-        return {line for verbatim in stretches for line in verbatim.lines}
+        return {line for verbatim in self._verbatim() for line in verbatim.lines}
 
     def definitions(self) -> list[Definition]:
         """Return every named function, class and the like, in the order they begin."""
         found = [definition for part in self._parts for definition in part.definitions()]
         ends = [offset for *_, start, stop in found for offset in (start, stop)]
         ends += [offset for _, _, body, _, _ in found if body for offset in body]
-        place = _code_points(self._data, ends)
+        place = self._code_points(ends)
         definitions = [
             Definition(
                 name=name,
@@ -168,24 +179,60 @@ class SyntaxTree:
             definitions.sort(key=lambda definition: definition.span.start)
         return definitions
 
+    def _verbatim(self) -> Iterator[_Verbatim]:
+        # What is parsed as a language of its own says itself what is content in it.
+        embedded = {part.parent_id for part in self._parts}
+        for part in self._parts:
+            yield from part.verbatim(embedded)
+
     def _bytes(self, node: Node) -> bytes:
         return self._data[node.start_byte : node.end_byte]
 
     def _spans(self, nodes: Collection[Node]) -> list[Span]:
         return self._byte_spans([(node.start_byte, node.end_byte) for node in nodes])
 
+    def _code_points(self, offsets: Iterable[int]) -> dict[int, int]:
+        """Return for each byte offset the number of code points before it in the text."""
+        places: dict[int, int] = {}
+        last = n_points = 0
+        for offset in sorted(set(offsets)):
+            n_points += len(self._data[last:offset].decode("utf-8", "replace"))
+            places[offset] = n_points + bisect_left(self._crlf, offset)
+            last = offset
+        return places
+
     def _byte_spans(self, ends: Collection[tuple[int, int]]) -> list[Span]:
-        place = _code_points(self._data, (offset for pair in ends for offset in pair))
+        place = self._code_points(offset for pair in ends for offset in pair)
         return sorted(Span(place[start], place[stop]) for start, stop in ends)
 
 
 class _Part:
-    """One tree of a text: all of it, or a stretch of it in another language."""
+    """One tree of a text: all of it, or the text of the node `content` in another language."""
 
-    def __init__(self, data: bytes, grammar_: Grammar) -> None:
+    def __init__(self, data: bytes, grammar_: Grammar, content: Node | None = None) -> None:
         self.grammar = grammar_
         self._data = data
-        self.root = Parser(grammar_.language).parse(data).root_node
+        parser = Parser(grammar_.language)
+        if content is not None:
+            # The parser skips what is around it, so that offsets are those of the whole text.
+            ends = content.start_point, content.end_point, content.start_byte, content.end_byte
+            parser.included_ranges = [Range(*ends)]
+        self.root = parser.parse(data).root_node
+        self.parent_id = content.parent.id if content is not None and content.parent else None
+
+    def embedded(self) -> Iterator["_Part"]:
+        """Parse the scripts and styles in a page, as the languages they are in."""
+        facts = self.grammar.facts
+        if not facts.embedded:
+            return
+        query = Query(self.grammar.language, "(raw_text) @content")
+        for content in QueryCursor(query).captures(self.root).get("content", []):
+            parent = content.parent
+            if parent is None or parent.type not in facts.embedded:
+                continue
+            tag = self._data[parent.start_byte : content.start_byte].decode("utf-8", "replace")
+            if language := embedded_language(parent.type, tag, facts):
+                yield _Part(self._data, grammar(language), content)
 
     def prose(self) -> Iterator[Node]:
         nodes = [self.root]
@@ -203,10 +250,13 @@ class _Part:
             pattern = self.grammar.import_patterns.get(kind)
             if pattern and pattern.match(self._data, node.start_byte, node.end_byte):
                 yield node
-            elif kind in self.grammar.import_parents and (
-                # An #ifdef is one where it is an include guard, around all there is.
-                not kind.startswith("preproc_if")
-                or all(n.type == "comment" for n in children if n != node)
+                continue
+            within = self.grammar.import_parents.get(kind)
+            if (
+                within
+                and within.match(self._data, node.start_byte, node.end_byte)
+                # An #ifdef holds some where it is an include guard, around all there is.
+                and not (kind.startswith("preproc_if") and _is_among_code(node, children))
             ):
                 yield from self.imports(node)
 
@@ -215,11 +265,11 @@ class _Part:
         nodes = {node.id: node for node in captures.get("statement", [])}.values()
         return [node for node in nodes if node.type not in self.grammar.not_statements]
 
-    def verbatim(self) -> Iterator[_Verbatim]:
+    def verbatim(self, embedded: Collection[int | None]) -> Iterator[_Verbatim]:
         captures = QueryCursor(self.grammar.verbatim).captures(self.root)
         for node in captures.get("verbatim", []):
             first, last = node.start_point.row, node.end_point.row
-            if first < last:
+            if first < last and node.id not in embedded:
                 yield _Verbatim(
                     start=node.start_byte, stop=node.end_byte, lines=range(first + 1, last + 1)
                 )
@@ -244,31 +294,44 @@ class _Part:
                 continue
             row, counted = row + self._data.count(b"\n", counted, start), start
             stop = self._line_stop(stop)
-            while self._data[stop - 2 : stop].rstrip(b"\r").endswith(b"\\"):
+            while self._data[stop - 1 : stop] == b"\\":
                 following = self._line_stop(stop + 1)
                 if following == stop:
                     break
                 stop = following
             n_lines = self._data.count(b"\n", start, stop) + 1
-            stop -= self._data[stop - 1 : stop] == b"\r"
             yield _Verbatim(start=start, stop=stop, lines=range(row, row + n_lines))
 
     def _line_stop(self, offset: int) -> int:
         stop = self._data.find(b"\n", offset)
         return len(self._data) if stop < 0 else stop
 
-    def definitions(self) -> list[tuple[str, str, tuple[int, int] | None, int, int]]:
+    def definitions(self) -> list[_ByteDefinition]:
         """Return name, kind, inside of the body, start and stop of every definition, in bytes."""
-        return [
-            (name, kind, self._interior(item.body), *self._extent(item.node))
-            for name, kind, item in self._qualified()
-        ]
+        found = []
+        for name, kind, item in self._qualified():
+            start, stop = self._extent(item.node)
+            found.append((name, kind, self._interior(item.body), start, max(stop, item.stop)))
+        return self._join_clauses(found) if self.grammar.facts.has_clauses else found
+
+    def _join_clauses(self, found: list[_ByteDefinition]) -> list[_ByteDefinition]:
+        """Make one definition of those of one name that only blanks lie between."""
+        joined: list[_ByteDefinition] = []
+        last: dict[str, int] = {}
+        for name, kind, body, start, stop in found:
+            index = last.get(name)
+            if index is not None and not self._data[joined[index][4] : start].strip():
+                joined[index] = (name, kind, None, joined[index][3], stop)
+                continue
+            last[name] = len(joined)
+            joined.append((name, kind, body, start, stop))
+        return joined
 
     def _qualified(self) -> Iterator[tuple[str, str, _DefinitionMatch]]:
         """Each find with its qualified name and its kind, outer before inner."""
         around: list[tuple[_DefinitionMatch, str]] = []
-        for item in sorted(self._found(), key=lambda f: (f.node.start_byte, -f.node.end_byte)):
-            while around and around[-1][0].node.end_byte < item.node.end_byte:
+        for item in sorted(self._found(), key=lambda f: (f.node.start_byte, -f.stop)):
+            while around and around[-1][0].stop < item.stop:
                 around.pop()
             parent, scope = around[-1] if around else (None, "")
             in_class = parent is not None and parent.kind in _CLASSES
@@ -282,7 +345,9 @@ class _Part:
         # Of two patterns that match one node the earlier in the file is the more exact.
         for _, captures in sorted(matches, key=lambda match: match[0]):
             names = captures.pop("name")
-            scope, body, owner = (captures.pop(key, []) for key in ("scope", "body", "owner"))
+            scope, body, owner, end = (
+                captures.pop(key, []) for key in ("scope", "body", "owner", "end")
+            )
             ((kind, (node,)),) = (
                 (key, nodes) for key, nodes in captures.items() if not key.startswith("_")
             )
@@ -299,6 +364,7 @@ class _Part:
                 kind=kind,
                 name=name,
                 scope=self._name(scope) if scope else name,
+                stop=end[0].end_byte if end else node.end_byte,
                 body=body[0] if body else self._body_by_field(node, kind),
             )
 
@@ -401,6 +467,10 @@ def parse(text: str, language: str) -> SyntaxTree:
     return SyntaxTree(text, language)
 
 
+def _is_among_code(node: Node, siblings: Iterable[Node]) -> bool:
+    return any(sibling != node and sibling.type != "comment" for sibling in siblings)
+
+
 def _is_prose(node: Node) -> bool:
     is_statement = node.parent is not None and node.parent.type == "expression_statement"
     return "comment" in node.type or (node.type == "string" and is_statement)
@@ -429,14 +499,3 @@ def _innermost(node: Node) -> Node:
             break
         node = inner
     return node
-
-
-def _code_points(data: bytes, offsets: Iterable[int]) -> dict[int, int]:
-    """For each byte offset the number of code points before it."""
-    places: dict[int, int] = {}
-    last = n_points = 0
-    for offset in sorted(set(offsets)):
-        n_points += len(data[last:offset].decode("utf-8", "replace"))
-        places[offset] = n_points
-        last = offset
-    return places

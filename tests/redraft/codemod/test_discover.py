@@ -91,6 +91,11 @@ def test_files_come_once_each_and_sorted(tmp_path: Path):
         pytest.param(
             {"include": ("sub/*",), "exclude": ("*.txt",)}, ["sub/b.js", "sub/run"], id="both"
         ),
+        pytest.param(
+            {"languages": ("markdown",)},
+            ["a.py", "notes.md", "sub/b.js", "sub/run"],
+            id="data and markup where they are asked for",
+        ),
     ],
 )
 def test_patterns_decide(tmp_path: Path, rules, expected):

@@ -10,6 +10,8 @@ from redraft.records import Span
 from redraft.syntax import (
     LANGUAGES,
     bodies,
+    comment,
+    comment_openers,
     import_statements,
     language_of,
     parse_errors,
@@ -72,6 +74,16 @@ def test_samples_parse_and_every_ending_does_too(name):
         other = text.replace("\n", ending)
         assert parse_errors(other, language) == 0
         assert [(target.kind, target.name) for target in targets(other, language)] == expected
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_comment_of_the_language_parses(name):
+    text, language = sample(name)
+    remark = comment(language, "two words")
+    assert "two words" in remark
+    if openers := comment_openers(language):
+        assert remark.startswith(openers)
+        assert parse_errors(f"{text}\n{remark}\n", language) == 0
 
 
 @pytest.mark.parametrize("name", NAMES)

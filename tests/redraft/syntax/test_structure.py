@@ -1,5 +1,7 @@
 """Problems, verbatim stretches, imports and statements of small texts."""
 
+import json
+
 import pytest
 
 from redraft.errors import InputError
@@ -28,6 +30,61 @@ def texts(spans, text):
 )
 def test_problems_are_places(language, text, found):
     assert texts(parse_problems(text, language), text) == found
+
+
+@pytest.mark.parametrize(
+    ("language", "good", "bad"),
+    [
+        ("json", '{"a": [1, 2]}', '{"a": [1 2]}'),
+        ("yaml", "a:\n  - b\n", "a: [b\n"),
+        ("toml", "[a]\nb = 1\n", "[a]\nb =\n"),
+        ("html", "<p><b>a</b></p>", "<p><b>a</b"),
+        ("html", "<script>f(1)</script>", "<script>f(1</script>"),
+        ("html", "<script type='text/x'>f(1</script>", "<script type='module'>f(1</script>"),
+        ("html", "<style>a { b: c }</style>", "<style>a { b: c</style>"),
+        ("vue", "<script lang=ts>let a: T;</script>", "<script>let a: T;</script>"),
+        ("svelte", "{#if a}<p/>{/if}", "{#if a}<p/>"),
+        ("css", "a { b: c }", "a { b: c"),
+        ("xml", "<a><b/></a>", "<a><b></a>"),
+        ("makefile", "all: a\n\tcc\n", "ifdef A\nall: a\n\tcc\n"),
+        ("dockerfile", "FROM a\nRUN b\n", "FROM a\nFOO b\n"),
+        ("hcl", 'a "b" {\n  c = 1\n}\n', 'a "b" {\n  c = 1\n'),
+        ("sql", "SELECT a FROM b;", "SELECT a FROM (b;"),
+    ],
+)
+def test_data_and_markup_have_a_parse_guard(language, good, bad):
+    assert parse_problems(good, language) == ()
+    assert parse_problems(bad, language)
+
+
+def notebook(*cells, language="python"):
+    listed = [{"cell_type": kind, "source": source} for kind, source in cells]
+    return json.dumps({"cells": listed, "metadata": {"language_info": {"name": language}}})
+
+
+@pytest.mark.parametrize(
+    ("text", "n_problems"),
+    [
+        pytest.param(notebook(("code", ["def f():\n", "    return 1"])), 0, id="good code"),
+        pytest.param(notebook(("code", "x = 1"), ("code", "def f(:\n  1")), 1, id="a broken cell"),
+        pytest.param(notebook(("markdown", "def f(:")), 0, id="prose is no code"),
+        pytest.param(notebook(("code", "%time x\n!ls (\nf?")), 0, id="magics"),
+        pytest.param(notebook(("code", "%%bash\nls (")), 0, id="a cell of another program"),
+        pytest.param(notebook(("code", "fn f(")), 1, id="Python by its name"),
+        pytest.param(notebook(("code", "fn f(), "), language="rust"), 1, id="Rust"),
+        pytest.param(notebook(("code", "f(,"), language="cobol"), 0, id="no language of ours"),
+        pytest.param('{"cells": 1, "metadata": []}', 0, id="no notebook"),
+        pytest.param('{"cells": [}', 1, id="no JSON"),
+    ],
+)
+def test_a_notebook_is_json_and_the_code_of_its_cells(text, n_problems):
+    assert min(len(parse_problems(text, "notebook")), 1) == n_problems
+
+
+def test_a_problem_of_a_cell_is_where_its_source_is():
+    text = notebook(("code", "é = 1"), ("code", ["def f(:\n", "  1"]))
+    (place,) = set(parse_problems(text, "notebook"))
+    assert place.of(text) == '["def f(:\\n", "  1"]'
 
 
 @pytest.mark.parametrize(
@@ -84,6 +141,29 @@ def test_problems_are_places(language, text, found):
             [1, 2, 3],
             id="verbatim and raw strings",
         ),
+        pytest.param(
+            "makefile",
+            "all:\n\tcc \\\n\t  x\nifdef A\nB = 1\nendif\n",
+            ["\tcc \\\n\t  x\nifdef A", "endif"],
+            [1, 2, 3, 5],
+            id="recipes and directives",
+        ),
+        pytest.param(
+            "markdown",
+            "- a\n\n```c\nint x;\n```\n\n    code\n",
+            ["```c\nint x;\n```", "    code"],
+            [2, 3, 4, 6],
+            id="code in Markdown",
+        ),
+        pytest.param(
+            "html",
+            "<p>\n a</p>\n<pre>\n b\n</pre>\n<script>\n  c(`\n`)\n</script>\n"
+            "<script type=text/x>\n d\n</script>\n",
+            ["<pre>\n b\n</pre>", "`\n`", "<script type=text/x>\n d\n</script>"],
+            [3, 4, 7, 10, 11],
+            id="pre and what a script holds that is no JavaScript",
+        ),
+        pytest.param("yaml", "a: |\n  b\n    c\n", [], [], id="a block scalar moves with its key"),
         pytest.param("go", "var x = `a\rb`\r", ["`a\rb`"], [1], id="lines that end in CR"),
     ],
 )
@@ -155,6 +235,12 @@ def test_white_space_that_is_content(language, text, spans, lines):
             "swift", "@testable import A\nlet b = 1\n", ["@testable import A"], id="with attributes"
         ),
         pytest.param("sql", "SELECT 1;\n", [], id="a language without imports"),
+        pytest.param(
+            "vue",
+            "<template/>\n<script lang='ts'>\nimport a from 'a';\n</script>\n",
+            ["import a from 'a';"],
+            id="of a script in a page",
+        ),
     ],
 )
 def test_imports_of_the_top_level(language, text, found):
