@@ -64,6 +64,7 @@ def _build_requests(task: Task) -> Iterator[EditRequest]:
     language = syntax.language_of(task.path, task.before)
     end = 0
     for target in syntax.targets(task.before, language) if language else ():
+        # Functions inside of a function that was taken already belong to its edit.
         if target.kind in ("function", "method") and target.span.start >= end:
             end = target.span.stop
             yield EditRequest(
@@ -88,7 +89,7 @@ def measure(
     first_texts: list[str] = []
     for turn in range(n_repeats):
         for jobs in rotate(counts, turn):
-            engine.forget()
+            engine.forget()  # every run prefills all of its prompts anew
             began = time.perf_counter()
             completions = dict(engine.complete_many(batch, decoding, n_parallel=jobs))
             wall_s = time.perf_counter() - began
@@ -133,7 +134,7 @@ def add_parser(commands: options.Subparsers) -> None:
         commands,
         "codemod",
         "throughput of codemods: replies one after another and several at once, prefill included",
-        _run,
+        run,
     )
     bench_options.add_model_flags(parser)
     flag = parser.add_argument
@@ -150,7 +151,8 @@ def add_parser(commands: options.Subparsers) -> None:
     bench_options.add_repeat_flag(parser)
 
 
-def _run(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
+    """Run the command `codemod`. Returns its exit code."""
     numbers = bench_options.split_numbers("--jobs", args.jobs, least=1)
     counts = tuple(dict.fromkeys([1, *numbers]))
     tasks = (load(args.tasks) if args.tasks else built_in_tasks())[: args.limit]

@@ -55,6 +55,7 @@ class DraftingCost:
 def measure(n_history: int, n_answer: int) -> DraftingCost:
     """Measure time, then memory of a `CopyDrafter` behind `n_history` tokens that it may copy."""
     source, answer, vocabulary = build_scripted_edit(n_history, n_answer)
+    # Time and memory in runs of their own: tracing allocations would slow down the first.
     began = time.perf_counter()
     drafter = _make_drafter(source, vocabulary)
     start_s = time.perf_counter() - began
@@ -113,6 +114,7 @@ def build_long_text(n_characters: int) -> str:
     tasks = built_in_tasks()
     while size < n_characters:
         text = tasks[number % len(tasks)].before
+        # Every second name gets a number, others in each round, so that no two copies are equal.
         names = list(dict.fromkeys(re.findall(r"\b[a-z]{4,}\b", text)))
         pattern = re.compile(rf"\b({'|'.join(names[number % 2 :: 2])})\b")
         parts.append(pattern.sub(rf"\1_{number}", text))
@@ -125,6 +127,7 @@ def _edit_lines(text: str) -> str:
     """Rename two words, delete every 24th line, and add a line after every 24."""
     lines: list[str] = []
     for number, line in enumerate(text.split("\n")):
+        # The constants only spread the edits: a deletion and an insertion in every 24 lines.
         if number % 24 == 7:
             continue
         lines.append(line.replace("value", "amount").replace("self", "this"))
@@ -136,7 +139,7 @@ def _edit_lines(text: str) -> str:
 def add_parser(commands: options.Subparsers) -> None:
     """Add the command `drafter`."""
     parser = bench_options.add_command(
-        commands, "drafter", "time and memory of drafting itself, without a model", _run
+        commands, "drafter", "time and memory of drafting itself, without a model", run
     )
     for name, default, what in (
         ("--history", 32_000, "tokens"),
@@ -150,7 +153,8 @@ def add_parser(commands: options.Subparsers) -> None:
         )
 
 
-def _run(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
+    """Run the command `drafter`. Returns its exit code."""
     conditions = bench_options.begin_run(args)
     cost = measure(args.history, args.answer)
     bench_options.write_results(args.json, {"conditions": conditions, **asdict(cost)})

@@ -73,6 +73,7 @@ def _measure_strategy(
     with engine:
         records = [_read_memory(strategy, 0, 0)]
         for n_tokens in prompts:
+            # The prompt, its frame and the answer have to fit the context together.
             n_code = min(n_tokens, engine.n_ctx - n_answer) - FRAME_TOKENS
             prompt = _build_prompt(engine, n_code)
             stats = engine.decode(prompt, strategy, "fast", max_tokens=n_answer).stats
@@ -82,6 +83,7 @@ def _measure_strategy(
 
 def _build_prompt(engine: BenchEngine, n_tokens: int) -> Prompt:
     """Ask for a code of about `n_tokens` tokens again; a longer one begins as a shorter one."""
+    # Code has about four characters a token; what is too long by the model's count is cut off.
     text = build_long_text(4 * n_tokens)
     text = text[: len(text) * n_tokens // max(n_tokens, engine.count_tokens(text))]
     frame = template.render_frame(engine.chat_template)
@@ -120,7 +122,7 @@ def add_parser(commands: options.Subparsers) -> None:
         commands,
         "memory",
         "resident memory with and without speculation, each in a new process",
-        _run,
+        run,
     )
     for key in ("model", "threads"):
         options.add_flag(parser, key)
@@ -135,7 +137,8 @@ def add_parser(commands: options.Subparsers) -> None:
     flag("--strategies", default="plain,copy", help="default: %(default)s")
 
 
-def _run(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
+    """Run the command `memory`. Returns its exit code."""
     strategies = parse_strategies(args.strategies)
     prompts = bench_options.split_numbers("--prompts", args.prompts, least=1)
     settings = bench_options.load_settings(args, "model", "threads")

@@ -35,10 +35,11 @@ def add_parser(commands: options.Subparsers) -> None:
     """Add the command `report`."""
     what = "write the pages of docs/ that hold measured figures, and their plots, from docs/results"
     parser = commands.add_parser("report", help=what, description=f"{what}.")
-    parser.set_defaults(handler=_run)
+    parser.set_defaults(handler=run)
 
 
-def _run(_: argparse.Namespace) -> int:
+def run(_: argparse.Namespace) -> int:
+    """Draw the plots and write the pages. Returns exit code 0."""
     from redraft.bench import plots  # brings matplotlib
 
     results = load_results(DOCS / "results")

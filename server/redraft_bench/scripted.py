@@ -66,20 +66,20 @@ def play(
     """Write `answer` and its end with `drafter`, which must not want predictions."""
     script = (*answer, END)
     decode = ScriptedDecode(tokens=len(answer))
-    done = 0
-    while done < len(script):
+    n_written = 0
+    while n_written < len(script):
         start = clock()
         draft = drafter.propose(curve.max_rows - 1)
         propose_s = clock() - start
         # Follow the draft's tree along the script: -1 is its root.
         edges = draft.edges()
         path: list[int] = []
-        node = edges.get((-1, script[done]))
+        node = edges.get((-1, script[n_written]))
         while node is not None:
             path.append(node)
-            node = edges.get((node, script[done + len(path)]))
-        tokens = script[done : done + len(path) + 1]
-        done += len(tokens)
+            node = edges.get((node, script[n_written + len(path)]))
+        tokens = script[n_written : n_written + len(path) + 1]
+        n_written += len(tokens)
         start = clock()
         drafter.observe(Observation(tokens=tokens, draft=draft, path=tuple(path)))
         decode.drafting_s.append(propose_s + clock() - start)

@@ -72,9 +72,11 @@ class Chip:
     @property
     def curve(self) -> CostCurve:
         """The cost of a pass by its rows, in seconds: the few kernels first, then the tiles."""
+        # Few rows never cost more than the first tile, which could compute them as well.
         times = {k: t for k, t in FEW_ROWS.items() if t < self.first_tile or k == 1}
         start, cost = max(times) + 1, self.first_tile
         while start <= LARGEST:
+            # The tile that `start` is in ends at a multiple of its size: 9 rows cost what 32 do.
             stop = start - (start - 1) % self.tile + self.tile - 1
             times |= {start: cost, stop: cost}
             start, cost = stop + 1, cost + self.next_tile
@@ -200,7 +202,7 @@ def add_parser(commands: options.Subparsers) -> None:
         commands,
         "simulate",
         "SIMULATE the speed-up on Apple's chips by scripted answers; states its inputs",
-        _run,
+        run,
     )
     flag = parser.add_argument
     flag("--tasks", metavar="FILE.jsonl", type=Path, help="workload, user, reference; or built-in")
@@ -217,7 +219,8 @@ def add_parser(commands: options.Subparsers) -> None:
     flag("--next-tile", type=float, default=1.5, help="what each further tile adds")
 
 
-def _run(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
+    """Run the command `simulate`. Returns its exit code."""
     conditions = bench_options.begin_run(args)
     chip = Chip(
         tokens_per_s=args.tokens_per_s,

@@ -131,6 +131,7 @@ def measure(
     """Yield each question's records, one for each of `strategies`, "plain" among them."""
     frame = template.render_frame(engine.chat_template)
     for number, question in enumerate(questions):
+        # No source is named, as in a chat: copying has to find its text in the prompt.
         file = (frame.opening, Piece(question.user))
         prompt = Prompt(file=file, request=(frame.closing,), source="", stop=())
         engine.warm_up(prompt, exactness)
@@ -204,7 +205,7 @@ def add_parser(commands: options.Subparsers) -> None:
         commands,
         "workloads",
         "compare strategies on five kinds of request, chat among them",
-        _run,
+        run,
     )
     bench_options.add_model_flags(parser)
     bench_options.add_decoding_flags(parser, "fast", "plain,lookup,copy,auto")
@@ -215,7 +216,8 @@ def add_parser(commands: options.Subparsers) -> None:
     flag("--each", type=bench_options.parse_count, help="the first so many of each workload only")
 
 
-def _run(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
+    """Run the command `workloads`. Returns its exit code."""
     strategies = parse_strategies(args.strategies)
     questions = load(args.tasks) if args.tasks else built_in_questions()
     if args.each:

@@ -86,6 +86,7 @@ def measure(
         if isinstance(prompt, Refused):
             yield SkippedTask(id=task.id, reason=prompt.message)
             continue
+        # From here on the prompt is in the cache: no strategy pays for its prefill.
         n_prompt = engine.warm_up(prompt, exactness)
         source = engine.tokenize(prompt.source)
         completions = decode_in_turns(
@@ -157,6 +158,7 @@ def decode_with_oracle(
         if length >= MIN_SPAN:
             copied += length
         for start in range(0, length, curve.best_rows):
+            # Every row of the pass is accepted: the oracle drafts the answer itself.
             passes += 1
             seconds += curve.seconds(min(curve.best_rows, length - start))
     return OracleDecode(tokens=len(answer), passes=passes, seconds=seconds, copied=copied)
@@ -167,6 +169,7 @@ def copied_spans(answer: Sequence[int], source: Sequence[int]) -> Iterator[int]:
 
     "cdxab" from "abcd" gives 2 (cd), 1 (x), 2 (ab).
     """
+    # Places of each pair of tokens: a span that is worth a draft begins with one.
     positions: dict[tuple[int, ...], list[int]] = defaultdict(list)
     for position in range(len(source) - 1):
         positions[tuple(source[position : position + MIN_SPAN])].append(position)
@@ -203,6 +206,7 @@ def _summarize_strategy(
     passes = sum(record.passes for record in records)
     decode_s = sum(record.decode_s for record in records)
     speedups = {record.id: plain[record.id].decode_s / record.decode_s for record in records}
+    # Edits that change little have a figure of their own: what copying is made for.
     copied = [gain for id_, gain in speedups.items() if plain[id_].copied_share >= MOSTLY_COPIED]
     parted_at = [r.first_difference for r in records if r.first_difference is not None]
     # An answer that parts is compared up to the difference only: what follows is another text.

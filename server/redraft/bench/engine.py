@@ -58,12 +58,12 @@ def parse_strategies(text: str) -> tuple[str, ...]:
     Raises InputError for an unknown one.
     """
     names = [name.strip() for name in text.split(",") if name.strip()]
-    known = (*get_args(Strategy), *LLAMA_CPP_RULES)
+    bases = (*get_args(Strategy), *LLAMA_CPP_RULES)
     for name in names:
         base, at, cap = name.partition("@")
-        if base not in known or (at and not (cap.isdecimal() and int(cap) > 0)):
+        if base not in bases or (at and not (cap.isdecimal() and int(cap) > 0)):
             raise InputError(
-                f"no strategy {name!r}: it is one of {', '.join(known)}, or one of them with the"
+                f"no strategy {name!r}: it is one of {', '.join(bases)}, or one of them with the"
                 " longest draft it may make, as in copy@7"
             )
     return tuple(dict.fromkeys(["plain", *names]))
@@ -147,7 +147,7 @@ class BenchEngine(Engine):
 
 class _BenchDrafterFactory(DrafterFactory):
     def make(self, name: str, task: DraftingRequest) -> Drafter:
-        base, _, cap = name.partition("@")
+        base, _, cap = name.partition("@")  # copy@7: copying, drafts of 7 tokens at most
         if base in LLAMA_CPP_RULES:
             drafter = LLAMA_CPP_RULES[base](task.tokens)
         else:
@@ -213,7 +213,7 @@ def first_difference(tokens: Sequence[int], others: Sequence[int]) -> int | None
         return None
     pairs = zip(tokens, others, strict=False)
     shorter = min(len(tokens), len(others))
-    return next((i for i, (token, other) in enumerate(pairs) if token != other), shorter)
+    return next((i for i, (a, b) in enumerate(pairs) if a != b), shorter)
 
 
 def speedup_spread(speedups: Sequence[float]) -> dict[str, float | None]:

@@ -65,7 +65,7 @@ def compare(
     Yields the tallies of all strategies but "plain" after each case.
     """
     tallies = {name: Tally() for name in strategies if name != "plain"}
-    n_plain = 0
+    n_plain = 0  # tokens of plain answers, which all strategies are compared with
     for case in build_cases(engine):
         prompt, limit = case.prompt, case.max_tokens
         plain = answer_tokens(engine.decode(prompt, "plain", exactness, max_tokens=limit))

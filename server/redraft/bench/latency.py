@@ -83,6 +83,7 @@ def measure(model: Path) -> Latency:
         prompt_tokens=n_tokens,
         first_token_cold=statistics.median(cold),
         first_token_warm=statistics.median(warm),
+        # The last of the 99 cut points between 100 equal parts.
         loop_p99=statistics.quantiles(waits, n=100)[-1],
     )
 
@@ -125,6 +126,7 @@ class _LatencyClient:
         """Return seconds from the command to the reply's first token, and the prompt's tokens."""
         began = time.perf_counter()
         id_ = self.send_request(*_command("redraft.edit", _edit_params(uri) | {"partial": True}))
+        # Progress of the prefill comes first; its `expected` is the length of the prompt.
         n_tokens, is_first = 0, False
         while not is_first:
             partial = self.wait_for(lambda message: message.get("method") == "redraft/partial")
@@ -236,6 +238,7 @@ def _time_requests_while_busy(client: _LatencyClient, uri: str) -> Sequence[floa
     """Return seconds that status requests take while the model reads and writes an edit."""
     edit_id = client.send_request(*_command("redraft.edit", _edit_params(uri)))
     waits, is_over = [], False
+    # Responses come in the order in which the server gets to them, not in that of the requests.
     while not is_over:
         began = time.perf_counter()
         status_id = client.send_request(*_command("redraft.status"))

@@ -55,7 +55,7 @@ def draw(record: Mapping[str, Any], path: Path) -> None:
         figure.savefig(path, metadata=_UNDATED[path.suffix.lstrip(".")], dpi=150)
 
 
-def _draw_cost(record: Mapping[str, Any], axes: Axes) -> None:
+def draw_cost(record: Mapping[str, Any], axes: Axes) -> None:
     """Draw T(k) / T(1) over k, a line for each depth."""
     most = 1
     for depth, passes in groupby(record["passes"], key=itemgetter("depth")):
@@ -71,7 +71,7 @@ def _draw_cost(record: Mapping[str, Any], axes: Axes) -> None:
     axes.legend()
 
 
-def _draw_edits(record: Mapping[str, Any], axes: Axes) -> None:
+def draw_edits(record: Mapping[str, Any], axes: Axes) -> None:
     """Draw speed-up over plain decoding by the share of the answer that the source has."""
     results = record["results"]
     plain = {result["id"]: result for result in results if result["strategy"] == "plain"}
@@ -93,7 +93,8 @@ def _draw_edits(record: Mapping[str, Any], axes: Axes) -> None:
     axes.legend()
 
 
-def _draw_workloads(record: Mapping[str, Any], axes: Axes) -> None:
+def draw_workloads(record: Mapping[str, Any], axes: Axes) -> None:
+    """Draw speed-up over plain decoding for each workload, a bar for each strategy."""
     groups = {
         workload: {
             name: Bar(figures["speedup"], figures["least_speedup"], figures["most_speedup"])
@@ -107,7 +108,7 @@ def _draw_workloads(record: Mapping[str, Any], axes: Axes) -> None:
     axes.set_ylabel("times plain decoding; lines: single questions")
 
 
-def _draw_peers(record: Mapping[str, Any], axes: Axes) -> None:
+def draw_peers(record: Mapping[str, Any], axes: Axes) -> None:
     """Draw each program's speed against redraft's plain decoding, the fastest on top."""
     speeds: dict[str, dict[str, float]] = {}
     for result in record["results"]:
@@ -126,7 +127,8 @@ def _draw_peers(record: Mapping[str, Any], axes: Axes) -> None:
     axes.set_xlabel("times redraft's plain decoding; lines: single tasks")
 
 
-def _draw_quality(record: Mapping[str, Any], axes: Axes) -> None:
+def draw_quality(record: Mapping[str, Any], axes: Axes) -> None:
+    """Draw the share of the problems that each prompt solved, with 95 % intervals."""
     bars = {
         name: Bar(*(100 * share for share in (figures["pass_at_1"], *figures["interval_95"])))
         for name, figures in record["summary"]["prompts"].items()
@@ -136,7 +138,8 @@ def _draw_quality(record: Mapping[str, Any], axes: Axes) -> None:
     axes.set_ylabel("% of the problems solved; lines: 95 % intervals")
 
 
-def _draw_simulation(record: Mapping[str, Any], axes: Axes) -> None:
+def draw_simulation(record: Mapping[str, Any], axes: Axes) -> None:
+    """Draw the simulated speed-up for each workload, a bar for each drafter."""
     groups = {
         workload: {name: Bar(speedup, speedup, speedup) for name, speedup in speedups.items()}
         for workload, speedups in record["speedup"].items()
@@ -170,11 +173,12 @@ def _assign_colours(names: Iterable[str]) -> list[tuple[str, str]]:
     return [(name, _FIXED_COLOURS.get(name) or next(free)) for name in dict.fromkeys(names)]
 
 
+# The benchmarks that have a plot, by the name in their records' conditions.
 DRAWN: Final[Mapping[str, Callable[[Mapping[str, Any], Axes], None]]] = {
-    "cost": _draw_cost,
-    "edits": _draw_edits,
-    "workloads": _draw_workloads,
-    "peers": _draw_peers,
-    "quality": _draw_quality,
-    "simulate": _draw_simulation,
+    "cost": draw_cost,
+    "edits": draw_edits,
+    "workloads": draw_workloads,
+    "peers": draw_peers,
+    "quality": draw_quality,
+    "simulate": draw_simulation,
 }

@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from redraft.errors import InputError
 from redraft.records import EditRequest, Span
@@ -58,11 +58,14 @@ def load(path: Path) -> tuple[Task, ...]:
         lines = path.read_text(encoding="utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot read the tasks in {path}: {error}") from error
-    tasks = [
-        _parse_line(line, f"{path}:{number}")
-        for number, line in enumerate(lines, 1)
-        if line.strip()
-    ]
+    tasks = []
+    for number, line in enumerate(lines, 1):
+        place = f"{path}:{number}"
+        try:
+            if line.strip():
+                tasks.append(_parse_task(json.loads(line), place))
+        except ValueError as error:
+            raise InputError(f"{place}: not a line of JSON: {error}") from error
     if not tasks:
         raise InputError(f"{path} holds no tasks")
     counts = Counter(task.id for task in tasks)
@@ -87,21 +90,14 @@ def verbatim_task(path: Path) -> Task:
     )
 
 
-def _parse_line(line: str, place: str) -> Task:
-    try:
-        record = json.loads(line)
-    except ValueError as error:
-        raise InputError(f"{place}: not a line of JSON: {error}") from error
+def _parse_task(record: object, place: str) -> Task:
     if not isinstance(record, dict):
         raise InputError(f"{place}: a task is an object, not {record!r}")
-    return _parse_task(record, place)
-
-
-def _parse_task(record: dict[str, Any], place: str) -> Task:
     for key, kind in _FIELDS.items():
         if not isinstance(record.get(key), kind):
             raise InputError(f"{place}: {key} must be a {kind.__name__}, not {record.get(key)!r}")
     after = record.get("after")
+    # The built-in tasks say which texts to replace instead of giving the whole file again.
     if "changes" in record:
         after = record["before"]
         for old, new in record["changes"]:

@@ -72,6 +72,7 @@ def needed_context(peer_tasks: Sequence[PeerTask]) -> int:
     """Return the tokens of context that the longest of all tasks needs, in whole 256s."""
     requests = [task.request for task in peer_tasks]
     longest = max((len(request.tokens) + request.max_tokens for request in requests), default=0)
+    # Rounded up, and 256 more: a draft at the end of the longest answer has to fit as well.
     return -(-longest // SPARE) * SPARE + SPARE
 
 
@@ -92,6 +93,7 @@ def measure(
     engine.calibrate(DEPTHS, exactness)
     names = [PLAIN, COPY, *(peer.name for peer in peers)]
     for number, task in enumerate(peer_tasks):
+        # As for the peers, of which each loads the prefilled prompt: only decoding is timed.
         engine.warm_up(task.prompt, exactness)
         answers: dict[str, PeerAnswer | PeerError] = {}
         for name in rotate(names, number):
@@ -154,7 +156,7 @@ def add_parser(commands: options.Subparsers) -> None:
         commands,
         "peers",
         "compare with other programs that draft without a model, run for real on the same edits",
-        _run,
+        run,
     )
     bench_options.add_model_flags(parser)
     flag = parser.add_argument
@@ -177,7 +179,8 @@ def add_parser(commands: options.Subparsers) -> None:
     flag("--minutes", type=float, default=math.inf, help="begin no task after so many minutes")
 
 
-def _run(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
+    """Run the command `peers`. Returns its exit code."""
     ends_at = time.monotonic() + 60 * args.minutes
     todo = (tasks.load(args.tasks) if args.tasks else tasks.built_in_tasks())[: args.limit]
     selection = select_peers(args.peers, has_draft=bool(args.draft_model))
@@ -213,7 +216,7 @@ def _run(args: argparse.Namespace) -> int:
                 plain_tokens=args.plain_tokens,
             ):
                 _keep_records(results, records)
-                record["versions"] = {name: one.version for name, one in programs.items()}
+                record["versions"] = {name: program.version for name, program in programs.items()}
                 bench_options.write_results(args.json, record | results.as_json())
                 if time.monotonic() > ends_at:
                     output.print_status(

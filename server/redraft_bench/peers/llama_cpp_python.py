@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from llama_cpp.llama_speculative import LlamaPromptLookupDecoding
 
-__all__ = ["LlamaPeer"]
+__all__ = ["LlamaPeer", "main"]
 
 TAIL: Final = 64  # bytes of the answer in which a stop string is looked for
 
@@ -78,7 +78,8 @@ class _CountingLookup(LlamaPromptLookupDecoding):  # type: ignore[misc]  # llama
         return drafted
 
 
-def _serve() -> None:
+def main() -> None:
+    """Load the model of the command line, then answer a request for each line of stdin."""
     # llama.cpp may print to stdout: what the other side reads goes to a copy of it.
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
@@ -93,4 +94,4 @@ def _serve() -> None:
 
 
 if __name__ == "__main__":
-    _serve()
+    main()

@@ -131,7 +131,7 @@ class PeerProcess:
         return self._read()
 
     def _read(self) -> dict[str, Any]:
-        line = self._output.readline()
+        line = self._output.readline()  # "" once the process has ended
         if not line:
             raise self._close_after_death()
         try:

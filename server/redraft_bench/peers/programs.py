@@ -46,12 +46,14 @@ class ProgramEntry:
     open: Callable[[PeerSettings], PeerProgram]
 
 
-def _open_llama_cpp_python(settings: PeerSettings) -> PeerProgram:
+def open_llama_cpp_python(settings: PeerSettings) -> PeerProgram:
+    """Return the program; its process starts with the first request."""
     command = (sys.executable, "-m", "redraft_bench.peers.llama_cpp_python", *_arguments(settings))
     return PipedProgram(command, settings.folder / "llama-cpp-python.log")
 
 
-def _open_node(settings: PeerSettings) -> PeerProgram:
+def open_node(settings: PeerSettings) -> PeerProgram:
+    """Return the program; its process starts with the first request."""
     script = resources.files("redraft_bench.peers").joinpath("node.mjs")
     command = ("node", str(script), str(_node_folder()), *_arguments(settings))
     return PipedProgram(command, settings.folder / "node-llama-cpp.log")
@@ -66,24 +68,13 @@ def _node_folder() -> Path:
     return platformdirs.user_cache_path("redraft") / "peers"
 
 
-def _has_node() -> bool:
-    return bool(shutil.which("node")) and (_node_folder() / "node_modules/node-llama-cpp").is_dir()
-
-
-def _install_node() -> str:
-    return (
-        f"npm install --prefix {_node_folder()} --save-exact --ignore-scripts {NODE_PACKAGE}"
-        " (Node 20 or later)"
-    )
-
-
 PROGRAMS: Final[Mapping[str, ProgramEntry]] = {
     "llama-cpp-python": ProgramEntry(
         modes=("plain", "lookup"),
         clock=_CALLER_CLOCK,
         install=lambda: "pip install llama-cpp-python",
         is_installed=lambda: importlib.util.find_spec("llama_cpp") is not None,
-        open=_open_llama_cpp_python,
+        open=open_llama_cpp_python,
     ),
     "llama-server": ProgramEntry(
         modes=tuple(MODES),
@@ -95,9 +86,14 @@ PROGRAMS: Final[Mapping[str, ProgramEntry]] = {
     "node-llama-cpp": ProgramEntry(
         modes=("plain", "lookup"),
         clock=_CALLER_CLOCK,
-        install=_install_node,
-        is_installed=_has_node,
-        open=_open_node,
+        install=lambda: (
+            f"npm install --prefix {_node_folder()} --save-exact --ignore-scripts {NODE_PACKAGE}"
+            " (Node 20 or later)"
+        ),
+        is_installed=lambda: (
+            bool(shutil.which("node")) and (_node_folder() / "node_modules/node-llama-cpp").is_dir()
+        ),
+        open=open_node,
     ),
 }
 
@@ -132,7 +128,7 @@ def _parse_peers(name: str) -> Sequence[Peer]:
     family, slash, mode = name.partition("/")
     entry = PROGRAMS.get(family)
     if entry is None or (slash and mode not in entry.modes):
-        known = ", ".join(f"{key} ({', '.join(e.modes)})" for key, e in PROGRAMS.items())
-        raise InputError(f"no peer {name!r}: there are {known}; ask for one mode as family/mode")
+        names = ", ".join(f"{key} ({', '.join(e.modes)})" for key, e in PROGRAMS.items())
+        raise InputError(f"no peer {name!r}: there are {names}; ask for one mode as family/mode")
     modes = dict.fromkeys(("plain", mode)) if mode else entry.modes
     return [Peer(family=family, mode=mode) for mode in modes]

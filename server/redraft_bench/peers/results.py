@@ -114,29 +114,29 @@ def summarize(records: Sequence[PeerRecord]) -> dict[str, dict[str, Any]]:
 
 
 def _summarize_peer(name: str, by_peer: Mapping[str, Mapping[str, PeerRecord]]) -> dict[str, Any]:
-    own = by_peer[name]
+    records = by_peer[name]
     plain, own_plain = by_peer.get(PLAIN, {}), by_peer.get(f"{name.partition('/')[0]}/plain", {})
     gains = [
         record.tokens_per_s / plain[id_].tokens_per_s
-        for id_, record in own.items()
+        for id_, record in records.items()
         if id_ in plain and plain[id_].tokens_per_s
     ]
-    with_passes = [record for record in own.values() if record.passes]
+    with_passes = [record for record in records.values() if record.passes]
     n_timed, n_passes = (
         sum(record.timed_tokens for record in with_passes),
         sum(record.passes or 0 for record in with_passes),
     )
     return {
-        "tasks": len(own),
-        "output_tokens": sum(record.output_tokens for record in own.values()),
-        "decode_s": sum(record.decode_s for record in own.values()),
-        "tokens_per_s": _speed(own.values()),
-        "to_plain": _speed_ratio(own, plain),
+        "tasks": len(records),
+        "output_tokens": sum(record.output_tokens for record in records.values()),
+        "decode_s": sum(record.decode_s for record in records.values()),
+        "tokens_per_s": _speed(records.values()),
+        "to_plain": _speed_ratio(records, plain),
         "median_to_plain": median(gains) if gains else None,
-        "to_own_plain": _speed_ratio(own, own_plain),
-        "copy_to_it": _speed_ratio(by_peer.get(COPY, {}), own),
+        "to_own_plain": _speed_ratio(records, own_plain),
+        "copy_to_it": _speed_ratio(by_peer.get(COPY, {}), records),
         "tokens_per_pass": _ratio(n_timed, n_passes) or None,
-        "differences": sum(record.first_difference is not None for record in own.values()),
+        "differences": sum(record.first_difference is not None for record in records.values()),
     }
 
 
@@ -145,8 +145,8 @@ def _speed_ratio(
 ) -> float | None:
     """Return the speed of `records` divided by that of `others`, over the tasks of both."""
     both = records.keys() & others.keys()
-    speed, other = _speed(records[id_] for id_ in both), _speed(others[id_] for id_ in both)
-    return _ratio(speed, other) or None
+    speed = _speed(records[id_] for id_ in both)
+    return _ratio(speed, _speed(others[id_] for id_ in both)) or None
 
 
 def _speed(records: Iterable[PeerRecord]) -> float:

@@ -91,7 +91,7 @@ def measure(
             continue
         for name in todo:
             reply = PROMPTS[name](problem.request, model)
-            yield _judge(problem, name, reply, sandbox)
+            yield judge(problem, name, reply, sandbox)
 
 
 def _explain_unfit(problem: Problem, sandbox: Sandbox) -> str | None:
@@ -104,7 +104,7 @@ def _explain_unfit(problem: Problem, sandbox: Sandbox) -> str | None:
     return None
 
 
-def _judge(problem: Problem, name: str, reply: ProblemReply, sandbox: Sandbox) -> QualityRecord:
+def judge(problem: Problem, name: str, reply: ProblemReply, sandbox: Sandbox) -> QualityRecord:
     """Run the problem's tests on the edited file, if there is one."""
     before, new = problem.request.text, reply.text
     ending: Literal["passed", "failed", "timeout", "unchanged", "refused"]
@@ -130,7 +130,7 @@ def _judge(problem: Problem, name: str, reply: ProblemReply, sandbox: Sandbox) -
     )
 
 
-def _ask_as_product(request: EditRequest, model: Model) -> ProblemReply:
+def ask_as_product(request: EditRequest, model: Model) -> ProblemReply:
     """Make the edit as every front end of redraft makes it."""
     replies: list[Completion] = []
     outcome = rewrite(request, model, OPTIONS, on_completion=replies.append)
@@ -152,11 +152,12 @@ def _ask_as_product(request: EditRequest, model: Model) -> ProblemReply:
     )
 
 
-def _ask_naively(request: EditRequest, model: Model) -> ProblemReply:
+def ask_naively(request: EditRequest, model: Model) -> ProblemReply:
     """Take the first code block of a reply, without any check."""
     product = ask(request, model, OPTIONS)
     if isinstance(product, Refused):
         return ProblemReply(text=None, reason=product.reason, n_replies=0)
+    # The product's request ends in the closing of the chat turn and the start of its own fence.
     *_, closing, _ = product.prompt.request
     instruction = Piece(f"\n{request.instruction}\n\n{NAIVE}")
     # The file is in the prompt as the product has it, so that both ways reuse its cells.
@@ -178,8 +179,8 @@ def _ask_naively(request: EditRequest, model: Model) -> ProblemReply:
 
 
 PROMPTS: Final[Mapping[str, Callable[[EditRequest, Model], ProblemReply]]] = {
-    "naive": _ask_naively,
-    "product": _ask_as_product,
+    "naive": ask_naively,
+    "product": ask_as_product,
 }
 
 
@@ -203,7 +204,7 @@ def add_parser(commands: options.Subparsers) -> None:
         commands,
         "quality",
         "run the tests of edits that the model makes, beside those of a naive prompt",
-        _run,
+        run,
     )
     bench_options.add_model_flags(parser)
     flag = parser.add_argument
@@ -223,7 +224,8 @@ def add_parser(commands: options.Subparsers) -> None:
     )
 
 
-def _run(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
+    """Run the command `quality`. Returns its exit code."""
     prompts = _parse_prompts(args.prompts)
     problems = load(args.set, args.data)[: args.limit]
     sandbox = Sandbox()

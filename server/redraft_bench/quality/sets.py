@@ -58,11 +58,13 @@ def _parse_problem(name: str, line: str, place: str) -> Problem:
         raise InputError(f"{place}: not a record of {name}: {error}") from error
 
 
-def _parse_canitedit(record: Mapping[str, Any]) -> Problem:
+def parse_canitedit(record: Mapping[str, Any]) -> Problem:
+    """Return the problem with its long instruction. Cassano et al. (2023), CanItEdit."""
     return _build_problem(record, record["instruction_descriptive"], f"{_topic(record)}.py")
 
 
-def _parse_canitedit_lazy(record: Mapping[str, Any]) -> Problem:
+def parse_canitedit_lazy(record: Mapping[str, Any]) -> Problem:
+    """Return the problem with its short instruction."""
     return _build_problem(record, record["instruction_lazy"], f"{_topic(record)}.py")
 
 
@@ -71,8 +73,11 @@ def _topic(record: Mapping[str, Any]) -> str:
     return str(record["name"]).lstrip("0123456789_")
 
 
-def _parse_humanevalfix(record: Mapping[str, Any]) -> Problem:
-    """Build the instruction as the set does: code, tests, then "Fix bugs in NAME."."""
+def parse_humanevalfix(record: Mapping[str, Any]) -> Problem:
+    """Return the problem as the set poses it: code, tests, then "Fix bugs in NAME.".
+
+    Muennighoff et al. (2023), OctoPack.
+    """
     name, code = record["entry_point"], record["before"]
     tests = f"```python\n{record['tests'].strip()}\n```"
     instruction = f"These are the tests:\n{tests}\n\n{record['instruction']}"
@@ -80,7 +85,9 @@ def _parse_humanevalfix(record: Mapping[str, Any]) -> Problem:
     return _build_problem(record, instruction, f"{name}.py", target=spans[0] if spans else None)
 
 
-def _parse_editeval(record: Mapping[str, Any]) -> Problem:
+def parse_editeval(record: Mapping[str, Any]) -> Problem:
+    """Return the problem, whose code may stand in a context. Hu et al. (2023), InstructCoder."""
+    # A context of this set is a whole program with `CODE` where the edited code belongs.
     frame = f"{record['context'] or CODE}\n{record['tests']}\n\ncheck()\n"
     return _build_problem(record, record["instruction"], "edit.py", frame=frame)
 
@@ -110,8 +117,8 @@ def _build_problem(
 
 
 SETS: Final[Mapping[str, Callable[[Mapping[str, Any]], Problem]]] = {
-    "canitedit": _parse_canitedit,
-    "canitedit-lazy": _parse_canitedit_lazy,
-    "humanevalfix": _parse_humanevalfix,
-    "editeval": _parse_editeval,
+    "canitedit": parse_canitedit,
+    "canitedit-lazy": parse_canitedit_lazy,
+    "humanevalfix": parse_humanevalfix,
+    "editeval": parse_editeval,
 }

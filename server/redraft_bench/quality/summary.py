@@ -74,10 +74,10 @@ def _summarize_prompt(records: Sequence[QualityRecord]) -> dict[str, Any]:
     }
 
 
-def _compare(base: Sequence[QualityRecord], other: Sequence[QualityRecord]) -> dict[str, Any]:
-    """Compare the passes of `other` with those of `base`, problem by problem."""
+def _compare(base: Sequence[QualityRecord], records: Sequence[QualityRecord]) -> dict[str, Any]:
+    """Compare the passes of `records` with those of `base`, problem by problem."""
     passed = {record.id: record.ending == "passed" for record in base}
-    pairs = [(passed[r.id], r.ending == "passed") for r in other if r.id in passed]
+    pairs = [(passed[r.id], r.ending == "passed") for r in records if r.id in passed]
     won, lost = pairs.count((False, True)), pairs.count((True, False))
     return {
         "n": len(pairs),
