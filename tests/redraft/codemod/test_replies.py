@@ -1,4 +1,5 @@
 import os
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -66,14 +67,26 @@ def test_a_damaged_entry_is_as_good_as_none(tmp_path: Path, damaged: bytes):
     assert cache(tmp_path).get(REQUEST) == REPLY
 
 
-def test_old_entries_are_deleted(tmp_path: Path):
+DAY_S = 24 * 3600.0
+
+
+@pytest.mark.parametrize(("age_days", "is_kept"), [(0, True), (29.9, True), (30.1, False)])
+def test_a_reply_is_kept_for_30_days(tmp_path: Path, age_days: float, is_kept: bool):
+    cache(tmp_path).put(REQUEST, REPLY)
+    put_at = time.time() - age_days * DAY_S
+    for path in tmp_path.rglob("*"):
+        os.utime(path, (put_at, put_at))
+    cache(tmp_path).prune()
+    assert cache(tmp_path).get(REQUEST) == (REPLY if is_kept else None)
+
+
+def test_a_reply_put_again_is_kept_for_another_30_days(tmp_path: Path):
+    cache(tmp_path).put(REQUEST, REPLY)
+    for path in tmp_path.rglob("*"):
+        os.utime(path, (0, 0))
     cache(tmp_path).put(REQUEST, REPLY)
     cache(tmp_path).prune()
     assert cache(tmp_path).get(REQUEST) == REPLY
-    for path in tmp_path.rglob("*"):
-        os.utime(path, (0, 0))
-    cache(tmp_path).prune()
-    assert cache(tmp_path).get(REQUEST) is None
 
 
 def test_a_folder_that_cannot_be_written_costs_only_time(tmp_path: Path):

@@ -1,8 +1,10 @@
 """What `redraft codemod` prints, writes and exits with; the model edits by rule."""
 
 import json
+import os
 import re
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -146,6 +148,18 @@ def test_known_replies_are_not_asked_for_again(repo: Path, codemod):
     (repo / "shop.py").write_text(SHOP + "\n")
     codemod("rename old", ".", model=edited)
     assert len(edited.prompts) == 3
+
+
+def test_a_run_deletes_replies_of_more_than_30_days_ago(repo: Path, codemod):
+    codemod("rename old", ".")
+    (folder,) = Path(os.environ["XDG_CACHE_HOME"]).glob("redraft/codemod")
+    for age_days, n_prompts in (29.9, 0), (30.1, 6):
+        put_at = time.time() - age_days * 24 * 3600
+        for path in folder.rglob("*"):
+            os.utime(path, (put_at, put_at))
+        model = Together()
+        codemod("rename old", ".", model=model)
+        assert len(model.prompts) == n_prompts
 
 
 def test_jsonl_is_a_line_a_file_then_the_summary(repo: Path, codemod):
