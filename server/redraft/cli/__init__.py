@@ -1,4 +1,4 @@
-"""The command line: which verb runs, how failures look, and the exit code.
+"""The command line: run one verb, print failures in one line, return the exit code.
 
     0  done, or nothing to do
     1  `--check` found something to change
@@ -26,7 +26,7 @@ __all__ = ["main", "run"]
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; `argv` defaults to the process's arguments."""
-    return run(_parser(), argv)
+    return run(_build_parser(), argv)
 
 
 def run(parser: argparse.ArgumentParser, argv: Sequence[str] | None = None) -> int:
@@ -60,7 +60,7 @@ def _fail(message: str, code: int) -> int:
     return code
 
 
-def _parser() -> argparse.ArgumentParser:
+def _build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="redraft",
         description="Edit code with a local model that copies what it does not change.",

@@ -1,4 +1,4 @@
-"""`redraft demo`: a real edit of a copy of a small file, and what the copying decoder gains.
+"""`redraft demo`: edit a copy of a small file, and show what the copying decoder gains.
 
 The same request is decoded twice with one loaded model: as the product does it, then plainly. The
 figures compare the two decodes; prefill is left out, since the second reuses the first's.
@@ -14,7 +14,7 @@ from typing import Final
 
 from redraft import models
 from redraft.cli import options, output
-from redraft.cli.models import progress as fetch_progress
+from redraft.cli.models import show_fetch_progress
 from redraft.config import settings
 from redraft.edit import rewrite
 from redraft.errors import RedraftError
@@ -43,57 +43,47 @@ def add_parser(subparsers: options.Subparsers) -> None:
 
 
 def handler(args: argparse.Namespace) -> int:
-    """Edit a copy of the packaged file twice, and print the diff and the figures."""
-    chosen = settings.load(Path.cwd(), {"model": args.model}, os.environ)
-    chosen = replace(chosen, model=str(_model_file(chosen.model)))
-    fast = chosen.decode_options
+    """Edit a copy of the packaged file twice; print the diff and the figures."""
+    config = settings.load(Path.cwd(), {"model": args.model}, os.environ)
+    name = config.model or models.DEFAULT.name
+    if any(model.name == name for model in models.MODELS):
+        with show_fetch_progress() as report:
+            file = models.fetch(models.find_model(name, models.MODELS), on_progress=report)
+    else:
+        file = models.resolve(config.model)
+    config = replace(config, model=str(file))
     with tempfile.TemporaryDirectory(prefix="redraft-demo-") as folder:
         path = Path(folder) / FILE
         path.write_bytes(resources.files("redraft.cli").joinpath("demo_shop.txt").read_bytes())
         document = files.read(path)
-        request = _request(document.text)
+        request = EditRequest(
+            path=FILE,
+            text=document.text,
+            target=target_named(document.text, "python", TARGET).span,
+            instruction=INSTRUCTION,
+            language="python",
+        )
         output.print_status(f'redraft edit {FILE}::{TARGET} "{INSTRUCTION}"')
-        with options.open_model(chosen) as model:
-            edit = _edit(request, model, fast)
+        with options.open_model(config) as model:
+            edit = _edit(request, model, config.decode_options)
             new = replace(document, text=edit.new_text)
             files.write_atomic(path, new.encode(), expected=document.encode())
             output.print_diff(unified_diff(document.text, files.read(path).text, FILE))
-            plain = _edit(request, model, replace(fast, strategy="plain"))
-    print(_comparison(edit, plain))
+            plain = _edit(request, model, replace(config.decode_options, strategy="plain"))
+    speed, plain_speed = edit.stats.tokens_per_s, plain.stats.tokens_per_s
+    same = "the same text" if edit.new_text == plain.new_text else "another text"
+    print(
+        f"{output.format_stats(edit.stats)}, {speed / plain_speed:.1f} times plain decoding"
+        f" ({plain_speed:.1f} tokens/s, {same})"
+    )
     return 0
 
 
-def _model_file(wanted: str | None) -> Path:
-    name = wanted or models.DEFAULT.name
-    if all(model.name != name for model in models.MODELS):
-        return models.resolve(wanted)
-    with fetch_progress() as report:
-        return models.fetch(models.find_model(name, models.MODELS), on_progress=report)
-
-
-def _request(text: str) -> EditRequest:
-    return EditRequest(
-        path=FILE,
-        text=text,
-        target=target_named(text, "python", TARGET).span,
-        instruction=INSTRUCTION,
-        language="python",
-    )
-
-
 def _edit(request: EditRequest, model: Model, decode: DecodeOptions) -> Rewritten:
-    with output.progress() as on_progress:
+    """Return the edit. Raises RedraftError where the model makes none."""
+    with output.show_progress() as on_progress:
         outcome = rewrite(request, model, decode, on_progress=on_progress)
     if isinstance(outcome, Rewritten):
         return outcome
-    said = getattr(outcome, "message", "it left the code as it was")
-    raise RedraftError(f"this model did not make the edit of the demo: {said}")
-
-
-def _comparison(edit: Rewritten, plain: Rewritten) -> str:
-    speed, plain_speed = edit.stats.tokens_per_s, plain.stats.tokens_per_s
-    same = "the same text" if edit.new_text == plain.new_text else "another text"
-    return (
-        f"{output.figures(edit.stats)}, {speed / plain_speed:.1f} times plain decoding"
-        f" ({plain_speed:.1f} tokens/s, {same})"
-    )
+    reason = getattr(outcome, "message", "it left the code as it was")
+    raise RedraftError(f"this model did not make the edit of the demo: {reason}")

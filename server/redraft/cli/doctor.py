@@ -1,4 +1,4 @@
-"""`redraft doctor`: what this installation is made of, and whether it can really decode.
+"""`redraft doctor`: describe this installation, and try whether it can really decode.
 
 The native library is loaded in a child process only (`redraft.cli.probe`), so that a build that
 dies of an illegal instruction is named with its cure instead of taking the doctor with it.
@@ -37,15 +37,15 @@ _REBUILD: Final = (
     " --no-binary llama-cpp-python llama-cpp-python"
 )
 
-State: TypeAlias = Literal["ok", "warning", "failed"]
+FindingState: TypeAlias = Literal["ok", "warning", "failed"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One thing looked at; `cure` says what to do about it where something is to be done."""
+    """One thing that was examined; `cure` says what to do where something is to be done."""
 
     name: str
-    state: State
+    state: FindingState
     detail: str
     cure: str = ""
 
@@ -64,44 +64,50 @@ def add_parser(subparsers: Subparsers) -> None:
 
 
 def handler(args: argparse.Namespace) -> int:
-    """Examine, print and judge."""
-    found = []
+    """Print all findings; return 2 where one of them is a failure."""
+    marks: dict[FindingState, str] = {"ok": "ok", "warning": "--", "failed": "!!"}
+    findings: list[Finding] = []
     for finding in _examine(args.model):
-        found.append(finding)
+        findings.append(finding)
         if not args.json:
-            _print(finding)
-    is_ok = all(finding.state != "failed" for finding in found)
+            # At once: the decode that comes last takes a while, and may be what fails.
+            print(f"{marks[finding.state]}  {finding.name:<9} {finding.detail}", flush=True)
+            if finding.cure:
+                print(f"{'':14}{finding.cure}", flush=True)
+    is_ok = all(finding.state != "failed" for finding in findings)
     if args.json:
-        print_json({"ok": is_ok, "findings": [asdict(finding) for finding in found]})
+        print_json({"ok": is_ok, "findings": [asdict(finding) for finding in findings]})
     return 0 if is_ok else 2
 
 
-def _print(finding: Finding) -> None:
-    mark = {"ok": "ok", "warning": "--", "failed": "!!"}[finding.state]
-    print(f"{mark}  {finding.name:<9} {finding.detail}", flush=True)
-    if finding.cure:
-        print(f"{'':14}{finding.cure}", flush=True)
-
-
 def _examine(model: str | None) -> Iterator[Finding]:
+    """Yield a finding for each part of the installation, the decode last."""
     python = f"Python {platform.python_version()} ({sys.executable})"
     yield _ok("redraft", f"{__version__}, {python}")
     yield _ok("platform", f"{platform.platform()}, {describe_cpu()}")
-    yield _memory()
-    yield _grammars()
-    yield _folders()
+    yield _check_memory()
+    yield _check_grammars()
+    folders, user_file = models.ModelFolders.of_user(), settings.user_file()
+    note = "" if user_file.exists() else " (none yet)"
+    places = f"models {folders.models}, cache {folders.cache}, settings {user_file}{note}"
+    yield _ok("folders", places)
     try:
-        wanted = settings.load(Path.cwd(), {"model": model}, os.environ).model
+        name = settings.load(Path.cwd(), {"model": model}, os.environ).model
     except InputError as error:
         yield _failed("settings", error)
         return
     paths: list[str] = []
     try:
-        path = models.resolve(wanted)
+        path = models.resolve(name)
         paths.append(str(path))
         yield _ok("model", f"{path}, {path.stat().st_size / 1e9:.2f} GB")
     except ModelError as error:
-        yield _no_model(wanted, error)
+        # A model that is only not fetched yet is nothing broken; a wrong name or a bad file is.
+        wanted = name or models.DEFAULT.name
+        known = next((model for model in models.MODELS if model.name == wanted), None)
+        is_missing = known is not None and not folders.path_of(known).exists()
+        state: FindingState = "warning" if is_missing else "failed"
+        yield Finding(name="model", state=state, detail=str(error))
     yield from probe([*PROBE, *paths], _TIMEOUT_S)
 
 
@@ -113,7 +119,7 @@ def _failed(name: str, error: Exception | str, cure: str = "") -> Finding:
     return Finding(name=name, state="failed", detail=str(error), cure=cure)
 
 
-def _memory() -> Finding:
+def _check_memory() -> Finding:
     memory = psutil.virtual_memory()
     total, free = (f"{size / 1e9:.1f} GB" for size in (memory.total, memory.available))
     detail = f"{total}, {free} of it available"
@@ -123,94 +129,77 @@ def _memory() -> Finding:
     return Finding(name="memory", state="warning", detail=f"{detail}, but {needed}")
 
 
-def _grammars() -> Finding:
-    broken = [f"{name} ({why})" for name in syntax.LANGUAGES if (why := _fault_of(name))]
+def _check_grammars() -> Finding:
+    broken: list[str] = []
+    for language in syntax.LANGUAGES:
+        reason = ""
+        try:
+            syntax.parse_errors("", language)
+        except (ImportError, ValueError) as error:  # ValueError: built for another tree-sitter
+            reason = str(error)
+        if reason:
+            broken.append(f"{language} ({reason})")
     if broken:
         cure = f"{sys.executable} -m pip install --force-reinstall redraft"
         return _failed("grammars", f"cannot load {', '.join(broken)}", cure)
     return _ok("grammars", " ".join(syntax.LANGUAGES))
 
 
-def _fault_of(language: str) -> str:
-    """Why the grammar does not load; "" where it does."""
-    try:
-        syntax.parse_errors("", language)
-    except (ImportError, ValueError) as error:  # ValueError: built for another tree-sitter
-        return str(error)
-    return ""
-
-
-def _folders() -> Finding:
-    folders = models.ModelFolders.of_user()
-    own = settings.user_file()
-    none = "" if own.exists() else " (none yet)"
-    return _ok("folders", f"models {folders.models}, cache {folders.cache}, settings {own}{none}")
-
-
-def _no_model(wanted: str | None, error: ModelError) -> Finding:
-    """A model that is only not fetched yet is nothing broken; a wrong name or a bad file is."""
-    named = [model for model in models.MODELS if model.name == (wanted or models.DEFAULT.name)]
-    is_missing = bool(named) and not models.ModelFolders.of_user().path_of(named[0]).exists()
-    return Finding(name="model", state="warning" if is_missing else "failed", detail=str(error))
-
-
 def probe(command: Sequence[str], timeout_s: float) -> Iterator[Finding]:
-    """Run a probe and say how it went: the library it loaded, then the decode it made.
+    """Run a probe and yield how it went: the library it loaded, then the decode it made.
 
     `command` prints JSON objects, as `redraft.cli.probe` does, and may die of any signal.
     """
     try:
-        child = subprocess.run(
+        process = subprocess.run(
             command, capture_output=True, text=True, timeout=timeout_s, check=False
         )
     except subprocess.TimeoutExpired:
         yield _failed("decode", f"no answer within {timeout_s:g} s", "Try a smaller model.")
         return
-    said = [json.loads(line) for line in child.stdout.splitlines() if line.startswith('{"')]
-    known: dict[str, Any] = {key: value for line in said for key, value in line.items()}
-    yield from _library(known)
-    yield from _decode(known)
-    if child.returncode < 0:
-        yield _crash(signal.Signals(-child.returncode))
-    elif child.returncode and "error" not in known:
-        last = child.stderr.strip().rpartition("\n")[2]
-        yield _failed("engine", last or f"exit code {child.returncode}", _rebuild())
-
-
-def _library(known: dict[str, Any]) -> Iterator[Finding]:
-    if "backend" in known:
-        versions = ", ".join(f"{name} {version}" for name, version in known["versions"].items())
-        yield _ok("engine", f"{versions}; backend {known['backend']}")
-
-
-def _decode(known: dict[str, Any]) -> Iterator[Finding]:
-    if "error" in known:
-        yield _failed("decode", known["error"])
-    elif "output_tokens" in known:
+    facts: dict[str, Any] = {}
+    for line in process.stdout.splitlines():
+        if line.startswith('{"'):  # the library prints on stdout as well
+            facts |= json.loads(line)
+    if "backend" in facts:
+        versions = ", ".join(f"{name} {version}" for name, version in facts["versions"].items())
+        yield _ok("engine", f"{versions}; backend {facts['backend']}")
+    if "error" in facts:
+        yield _failed("decode", facts["error"])
+    elif "output_tokens" in facts:
         yield _ok(
             "decode",
-            f"{known['prompt_tokens']} prompt tokens in {known['prefill_s']:.1f} s, then"
-            f" {known['output_tokens']} tokens at {known['tokens_per_s']:.1f} tokens/s",
+            f"{facts['prompt_tokens']} prompt tokens in {facts['prefill_s']:.1f} s, then"
+            f" {facts['output_tokens']} tokens at {facts['tokens_per_s']:.1f} tokens/s",
         )
+    if process.returncode < 0:
+        yield _explain_crash(signal.Signals(-process.returncode))
+    elif process.returncode and "error" not in facts:
+        last_line = process.stderr.strip().rpartition("\n")[2]
+        detail = last_line or f"exit code {process.returncode}"
+        yield _failed("engine", detail, _rebuild_command())
 
 
-def _crash(number: signal.Signals) -> Finding:
-    died = f"the decode died of {number.name} ({signal.strsignal(number)})"
+def _explain_crash(number: signal.Signals) -> Finding:
+    crash = f"the decode died of {number.name} ({signal.strsignal(number)})"
     if number is signal.SIGILL:
-        return _failed("decode", f"{died}: llama.cpp was built for another CPU", _rebuild())
+        reason = "llama.cpp was built for another CPU"
+        return _failed("decode", f"{crash}: {reason}", _rebuild_command())
     if number is signal.SIGKILL:
-        return _failed("decode", f"{died}: most likely out of memory", "Choose a smaller model.")
-    return _failed("decode", f"{died}: a fault of the native library or of its build", _rebuild())
+        return _failed("decode", f"{crash}: most likely out of memory", "Choose a smaller model.")
+    reason = "a fault of the native library or of its build"
+    return _failed("decode", f"{crash}: {reason}", _rebuild_command())
 
 
-def _rebuild() -> str:
+def _rebuild_command() -> str:
+    """Return a command that builds llama.cpp for this machine."""
     if sys.platform == "linux" and platform.machine() == "x86_64":
         flags = "-mno-amx-tile -mno-amx-int8 -mno-amx-bf16"
         return _REBUILD.format(flags=flags, cmake="-DLLAVA_BUILD=OFF")
     return _REBUILD.format(flags="", cmake="-DGGML_NATIVE=OFF")
 
 
-_FEATURES: Final = frozenset(
+_CPU_FEATURES: Final = frozenset(
     {
         *("avx2", "fma", "f16c", "avx512f", "avx512_vnni", "avx512_bf16", "avx_vnni"),
         *("amx_tile", "amx_int8", "amx_bf16"),
@@ -220,27 +209,27 @@ _FEATURES: Final = frozenset(
 
 
 def describe_cpu() -> str:
-    """One line: the name, and on Linux the features; "unknown CPU" where the system is silent."""
+    """Return the processor's name, on Linux with the instruction sets that matter to llama.cpp.
+
+    "unknown CPU" where the system does not tell.
+    """
     if sys.platform == "darwin":
         command = ["/usr/sbin/sysctl", "-n", "machdep.cpu.brand_string"]
-        said = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
-        return said or platform.machine()
-    return _from_cpuinfo(_cpuinfo())
+        process = subprocess.run(command, capture_output=True, text=True, check=False)
+        return process.stdout.strip() or platform.machine()
+    facts: dict[str, str] = {}
+    for line in _read_cpuinfo().splitlines():
+        key, _, value = line.partition(":")
+        facts.setdefault(key.strip(), value.strip())  # the first processor speaks for all
+    name = facts.get("model name") or platform.machine() or "unknown CPU"
+    # x86 calls them flags, ARM Features.
+    flags = (facts.get("flags") or facts.get("Features") or "").split()
+    features = [flag for flag in flags if flag in _CPU_FEATURES]
+    return f"{name} ({' '.join(features)})" if features else name
 
 
-def _cpuinfo() -> str:
+def _read_cpuinfo() -> str:
     try:
         return Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return ""
-
-
-def _from_cpuinfo(text: str) -> str:
-    known: dict[str, str] = {}
-    for line in text.splitlines():
-        key, _, value = line.partition(":")
-        known.setdefault(key.strip(), value.strip())
-    name = known.get("model name") or platform.machine() or "unknown CPU"
-    flags = (known.get("flags") or known.get("Features") or "").split()
-    features = [flag for flag in flags if flag in _FEATURES]
-    return f"{name} ({' '.join(features)})" if features else name

@@ -1,4 +1,4 @@
-"""`redraft edit`: one edit of one file, or of standard input.
+"""`redraft edit`: edit one file, or standard input.
 
 Everything that can be wrong with the request is found before a model is loaded; a file is written
 only when the whole edit succeeded, and only if it is still what was read.
@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from redraft.cli import options, output, target_spec, trace_view
+from redraft.cli import options, output, trace_view
+from redraft.cli.target_spec import TargetSpec
 from redraft.edit import rewrite
 from redraft.errors import InputError
 from redraft.records import (
@@ -30,11 +31,11 @@ from redraft.text.files import Document
 __all__ = [
     "EditJob",
     "add_parser",
-    "add_place_flags",
+    "add_target_flags",
     "check_writable",
     "handler",
-    "read",
-    "write_page",
+    "read_edit_job",
+    "write_trace_page",
 ]
 
 STDIN: Final = "-"
@@ -69,7 +70,7 @@ def add_parser(subparsers: options.Subparsers) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    add_place_flags(parser)
+    add_target_flags(parser)
     result = parser.add_mutually_exclusive_group()
     result.add_argument(
         "--write", action="store_true", help="write the file; with -, print the whole new text"
@@ -83,10 +84,10 @@ def add_parser(subparsers: options.Subparsers) -> None:
     parser.set_defaults(handler=handler)
 
 
-def add_place_flags(parser: argparse.ArgumentParser) -> None:
-    """Add what says which text is edited, and how."""
+def add_target_flags(parser: argparse.ArgumentParser) -> None:
+    """Add the flags that say which text is edited, and how."""
     add = parser.add_argument
-    add("place", metavar="FILE[::NAME|:RANGE]", help="what to edit; - reads standard input")
+    add("target", metavar="FILE[::NAME|:RANGE]", help="what to edit; - reads standard input")
     add("instruction", help="what to change, in your own words")
     add("--lang", metavar="NAME", help="the language, where the file's name does not tell it")
     add("--stdin-path", metavar="FILE", help="what - stands for, a part of it too: a.py::total")
@@ -94,7 +95,7 @@ def add_place_flags(parser: argparse.ArgumentParser) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EditJob:
-    """An edit to make, and the document it is about."""
+    """An edit to make, and the document it is made in."""
 
     request: EditRequest
     document: Document
@@ -102,86 +103,73 @@ class EditJob:
 
 
 def handler(args: argparse.Namespace) -> int:
-    """Read, ask the model, write if told to, print."""
-    if args.place == STDIN and args.write and args.json:
+    """Make the edit, write it with --write, print it; return the exit code."""
+    if args.target == STDIN and args.write and args.json:
         raise InputError("with -, --write and --json both print: give only one of them")
-    job = read(args)
-    chosen = options.load(args, job.document.path.parent)
+    job = read_edit_job(args)
+    settings = options.load(args, job.document.path.parent)
     if args.write and not job.is_stdin:
         check_writable(job.document.path)
     if args.trace:
         check_writable(args.trace)
-    seen: list[Completion] = []
-    with options.open_model(chosen) as model, output.progress() as on_progress:
+    completions: list[Completion] = []
+    with options.open_model(settings) as model, output.show_progress() as on_progress:
         outcome = rewrite(
             job.request,
             model,
-            chosen.decode_options,
+            settings.decode_options,
             on_progress=on_progress,
-            on_completion=seen.append,
+            on_completion=completions.append,
         )
-    if args.trace and seen:
-        write_page(args.trace, seen[-1], job.request)
+    if args.trace and completions:
+        write_trace_page(args.trace, completions[-1], job.request)
     if isinstance(outcome, Rewritten) and args.write and not job.is_stdin:
         old, new = job.document, replace(job.document, text=outcome.new_text)
         files.write_atomic(old.path, new.encode(), expected=old.encode())
-    _print(outcome, job, args)
-    return _exit_code(outcome, check=args.check)
+    _print_outcome(outcome, job, args)
+    if isinstance(outcome, Refused):
+        return 2
+    return 1 if args.check and isinstance(outcome, Rewritten) else 0
 
 
-def _exit_code(outcome: Outcome, *, check: bool) -> int:
-    match outcome:
-        case Rewritten():
-            return 1 if check else 0
-        case Unchanged():
-            return 0
-        case Refused():
-            return 2
-
-
-def _check(args: argparse.Namespace) -> None:
-    """Refuse what no file could make right."""
+def read_edit_job(args: argparse.Namespace) -> EditJob:
+    """Return the edit that the flags ask for. Raises InputError for every mistake in them."""
     if not args.instruction.strip():
         raise InputError('the instruction is empty: say what to change, as in "add type hints"')
-    if _shown(args.instruction) != args.instruction:
+    if _replace_surrogates(args.instruction) != args.instruction:
         raise InputError("the instruction is not valid text in this terminal's encoding")
-    if args.stdin_path and args.place != STDIN:
+    if args.stdin_path and args.target != STDIN:
         raise InputError("--stdin-path goes with - only: the path of a file is known")
-
-
-def _shown(argument: str) -> str:
-    """`argument` with U+FFFD for bytes that are no text, which Python keeps as lone surrogates."""
-    return argument.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-
-
-def read(args: argparse.Namespace) -> EditJob:
-    """The request and the document it is about. Raises InputError for every mistake in them."""
-    _check(args)
-    is_stdin = args.place == STDIN
-    where = target_spec.parse(args.stdin_path or args.place, os.path.lexists)
-    path = where.path
+    is_stdin = args.target == STDIN
+    spec = TargetSpec.parse(args.stdin_path or args.target, os.path.lexists)
+    path = spec.path
     document = files.decode(sys.stdin.buffer.read(), Path(path)) if is_stdin else files.read(path)
     language = args.lang or language_of(path, document.text)
     if language and language not in LANGUAGES:
         raise InputError(f"no grammar for {language!r}: the languages are {', '.join(LANGUAGES)}")
     request = EditRequest(
-        path=_shown(path),
+        path=_replace_surrogates(path),
         text=document.text,
-        target=target_spec.span(where, document.text, language),
+        target=spec.find_span(document.text, language),
         instruction=args.instruction,
         language=language,
     )
     return EditJob(request=request, document=document, is_stdin=is_stdin)
 
 
-def write_page(path: Path, completion: Completion, request: EditRequest) -> None:
+def _replace_surrogates(argument: str) -> str:
+    """Put U+FFFD for bytes that are no text, which Python keeps as lone surrogates."""
+    return argument.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def write_trace_page(path: Path, completion: Completion, request: EditRequest) -> None:
     """Write the page that shows how `completion` came about. Raises OSError."""
-    page = trace_view.page(completion, title=request.path, instruction=request.instruction)
+    page = trace_view.render_page(completion, title=request.path, instruction=request.instruction)
     path.write_text(page, encoding="utf-8")
 
 
 def check_writable(path: Path) -> None:
-    """Find out before the model has worked, not after. Raises InputError."""
+    """Raise InputError where `path` cannot be written: before the model has worked, not after."""
     target = Path(os.path.realpath(path))
     if not target.parent.is_dir():
         raise InputError(f"cannot write {path}: there is no folder {target.parent}")
@@ -190,12 +178,12 @@ def check_writable(path: Path) -> None:
             raise InputError(f"cannot write {path}: no permission to change {needed}")
 
 
-def _print(outcome: Outcome, job: EditJob, args: argparse.Namespace) -> None:
-    """The result on stdout, and what there is to say about it on stderr."""
+def _print_outcome(outcome: Outcome, job: EditJob, args: argparse.Namespace) -> None:
+    """Print the result on stdout, and what there is to say about it on stderr."""
     request = job.request
     new_text = outcome.new_text if isinstance(outcome, Rewritten) else request.text
     if args.json:
-        output.print_json(output.record(outcome, request))
+        output.print_json(output.build_record(outcome, request))
     elif job.is_stdin and args.write and not isinstance(outcome, Refused):
         sys.stdout.buffer.write(replace(job.document, text=new_text).encode())
     else:
@@ -207,4 +195,4 @@ def _print(outcome: Outcome, job: EditJob, args: argparse.Namespace) -> None:
     elif isinstance(outcome, Unchanged):
         output.print_status("no changes")
     if sys.stderr.isatty():
-        output.print_status(output.figures(outcome.stats))
+        output.print_status(output.format_stats(outcome.stats))

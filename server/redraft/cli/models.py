@@ -1,4 +1,4 @@
-"""`redraft models`: which models there are, and getting, finding, checking and removing them.
+"""`redraft models`: list, fetch, find, check and remove models.
 
 Names and tables go to stdout; progress goes to stderr, and only where that is a terminal.
 """
@@ -21,7 +21,7 @@ from redraft import models
 from redraft.config import settings
 from redraft.models import FetchProgress, ModelFile, ModelFolders
 
-__all__ = ["add_parser", "progress"]
+__all__ = ["add_parser", "show_fetch_progress"]
 
 _VERBS: Final = {
     "list": "the models redraft knows: what they need, which fit this machine, which are here",
@@ -46,12 +46,12 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     parser = subparsers.add_parser("models", help="list, fetch, find, verify and remove models")
     verbs = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     handlers = {
-        "list": _list,
-        "fetch": _fetch,
-        "path": _path,
-        "verify": _verify,
-        "draft": _draft,
-        "remove": _remove,
+        "list": _list_models,
+        "fetch": _fetch_models,
+        "path": _print_path,
+        "verify": _verify_models,
+        "draft": _make_draft_model,
+        "remove": _remove_models,
     }
     for name, text in _VERBS.items():
         verb = verbs.add_parser(name, help=text, description=f"{text}.", epilog=_EPILOG)
@@ -66,11 +66,11 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         verb.set_defaults(handler=handlers[name])
 
 
-def _list(args: argparse.Namespace) -> int:
+def _list_models(args: argparse.Namespace) -> int:
     folders, memory = ModelFolders.of_user(), psutil.virtual_memory().total
     rows = [(model, models.locate(model, folders)) for model in models.MODELS]
     if args.json:
-        listed = [_record(model, path, memory) for model, path in rows]
+        listed = [_build_record(model, path, memory) for model, path in rows]
         print(json.dumps({"memory": memory, "folder": str(folders.models), "models": listed}))
         return 0
     table = Table("model", "file", "memory", "fits", "here", "licence", box=None, pad_edge=False)
@@ -85,7 +85,7 @@ def _list(args: argparse.Namespace) -> int:
     return 0
 
 
-def _record(model: ModelFile, path: Path | None, memory: int) -> dict[str, object]:
+def _build_record(model: ModelFile, path: Path | None, memory: int) -> dict[str, object]:
     return {
         "name": model.name,
         "default": model is models.DEFAULT,
@@ -101,29 +101,29 @@ def _record(model: ModelFile, path: Path | None, memory: int) -> dict[str, objec
     }
 
 
-def _fetch(args: argparse.Namespace) -> int:
-    for model in _named(args):
-        with progress() as report:
+def _fetch_models(args: argparse.Namespace) -> int:
+    for model in _find_named(args):
+        with show_fetch_progress() as report:
             path = models.fetch(model, on_progress=report)
         print(path)
     return 0
 
 
-def _path(args: argparse.Namespace) -> int:
-    print(models.resolve(args.names or _set()))
+def _print_path(args: argparse.Namespace) -> int:
+    print(models.resolve(args.names or _configured_name()))
     return 0
 
 
-def _verify(args: argparse.Namespace) -> int:
-    for model in _named(args):
+def _verify_models(args: argparse.Namespace) -> int:
+    for model in _find_named(args):
         print(f"{models.verify(model, ModelFolders.of_user())}: sha256 is right")
     return 0
 
 
-def _draft(args: argparse.Namespace) -> int:
+def _make_draft_model(args: argparse.Namespace) -> int:
     from redraft.engine.llama import requantize  # loads the native library
 
-    source = models.resolve(args.names or _set())
+    source = models.resolve(args.names or _configured_name())
     target = ModelFolders.of_user().models / f"{source.stem}.draft-{args.kind}.gguf"
     if not target.exists():
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -132,24 +132,25 @@ def _draft(args: argparse.Namespace) -> int:
     return 0
 
 
-def _remove(args: argparse.Namespace) -> int:
-    for model in _named(args):
+def _remove_models(args: argparse.Namespace) -> int:
+    for model in _find_named(args):
         print(f"removed {models.remove(model, ModelFolders.of_user())}")
     return 0
 
 
-def _named(args: argparse.Namespace) -> list[ModelFile]:
-    names = args.names or [_set() or models.DEFAULT.name]
+def _find_named(args: argparse.Namespace) -> list[ModelFile]:
+    """Return the models that are named, or else the one that is set, or else the default."""
+    names = args.names or [_configured_name() or models.DEFAULT.name]
     return [models.find_model(name, models.MODELS) for name in names]
 
 
-def _set() -> str | None:
+def _configured_name() -> str | None:
     return settings.load(Path.cwd(), {}, os.environ).model
 
 
 @contextmanager
-def progress() -> Iterator[models.ReportProgress]:
-    """A bar on stderr for `models.fetch`; on anything but a terminal it draws nothing."""
+def show_fetch_progress() -> Iterator[models.ReportProgress]:
+    """Yield a callback for `models.fetch` that draws a bar on stderr, if that is a terminal."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),

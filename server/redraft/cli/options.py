@@ -1,4 +1,4 @@
-"""The flags that say which model decodes and how, and the settings they end up as.
+"""Add the flags that say which model decodes and how, and load the settings they end up as.
 
 Flags stay text here: `redraft.config.settings` checks every value, whatever it came from.
 """
@@ -66,21 +66,22 @@ def add_flag(parser: argparse._ActionsContainer, key: str) -> None:
 
 
 def load(args: argparse.Namespace, folder: Path, **defaults: object) -> Settings:
-    """The settings for a file in `folder`; `defaults` hold where nobody says anything else.
+    """Return the settings for a file in `folder`.
 
-    Raises InputError on a wrong value.
+    `defaults` hold where neither flag, variable nor file says anything. Raises InputError on a
+    wrong value.
     """
     flags = {key: getattr(args, key) for key in _FLAGS}
     return settings.load(folder, flags, os.environ, defaults=defaults)
 
 
-def open_model(chosen: Settings) -> AbstractContextManager[Model]:
+def open_model(config: Settings) -> AbstractContextManager[Model]:
     """Load the model the settings name. Raises ModelError where it is missing or damaged."""
     from redraft.engine import Engine  # loads the native library: not for `redraft --help`
 
-    path = models.resolve(chosen.model)
-    draft = models.resolve(chosen.draft_model) if chosen.draft_model else None
-    states = platformdirs.user_cache_path("redraft") / "states" if chosen.save_states else None
+    path = models.resolve(config.model)
+    draft = models.resolve(config.draft_model) if config.draft_model else None
+    states = platformdirs.user_cache_path("redraft") / "states" if config.save_states else None
     return Engine.open(
-        path, n_ctx=chosen.n_ctx, n_threads=chosen.threads, draft=draft, state_folder=states
+        path, n_ctx=config.n_ctx, n_threads=config.threads, draft=draft, state_folder=states
     )

@@ -1,4 +1,4 @@
-"""How an outcome looks: a coloured diff, one line of figures, one JSON object, a progress bar.
+"""Print an outcome: a coloured diff, one line of figures, one JSON object, a progress bar.
 
 Knows streams and colours; decides nothing. Results go to stdout; everything about them (notes,
 figures, errors, progress) goes to stderr, so that a piped diff or object stays clean.
@@ -29,14 +29,14 @@ from redraft.text.diff import unified_diff
 from redraft.text.lines import LineIndex
 
 __all__ = [
-    "figures",
+    "build_record",
+    "format_stats",
     "pluralize",
     "print_diff",
     "print_error",
     "print_json",
     "print_status",
-    "progress",
-    "record",
+    "show_progress",
 ]
 
 _STYLES: Final = {"+++": "bold", "---": "bold", "@": "cyan", "+": "green", "-": "red"}
@@ -46,55 +46,45 @@ _VISIBLE: Final = {code: 0x2400 + code for code in range(32) if code != ord("\t"
 
 
 def print_diff(diff: str) -> None:
-    """Write a unified diff to stdout: in colour on a terminal, as it stands otherwise."""
+    """Print a unified diff: in colour on a terminal, as it stands otherwise."""
     console = Console(highlight=False)
     if console.color_system is None or console.no_color:
         sys.stdout.write(diff)
         return
     for line in diff.removesuffix("\n").split("\n"):
         style = next((style for mark, style in _STYLES.items() if line.startswith(mark)), "")
-        shown = line.removesuffix("\r").translate(_VISIBLE)
-        console.print(Text(shown, style), soft_wrap=True)
+        visible = line.removesuffix("\r").translate(_VISIBLE)
+        console.print(Text(visible, style), soft_wrap=True)
 
 
 def print_json(value: object) -> None:
-    """Write `value` on one line of stdout, in ASCII so that no locale can spoil it."""
+    """Print `value` on one line, in ASCII so that no locale can spoil it."""
     sys.stdout.write(json.dumps(value) + "\n")
 
 
-def record(outcome: Outcome, request: EditRequest) -> dict[str, Any]:
-    """The object `--json` prints.
+def build_record(outcome: Outcome, request: EditRequest) -> dict[str, Any]:
+    """Return the object that `--json` prints.
 
     Positions of `edits` are those that FILE:L1:C1-L2:C2 takes: lines and columns count from 1,
     columns in code points, the end is exclusive; all refer to the text before the edit.
     """
-    kind, reason = _verdict(outcome)
+    kinds = {Rewritten: "rewritten", Unchanged: "unchanged", Refused: "refused"}
     diff, replacements = "", tuple[Replacement, ...]()
     if isinstance(outcome, Rewritten):
         diff = unified_diff(request.text, outcome.new_text, request.path)
         replacements = outcome.replacements
     index = LineIndex(request.text)
     return {
-        "outcome": kind,
-        "reason": reason,
+        "outcome": kinds[type(outcome)],
+        "reason": outcome.reason if isinstance(outcome, Refused) else None,
         "path": request.path,
         "diff": diff,
-        "edits": [_edit(index, replacement) for replacement in replacements],
+        "edits": [_build_edit_record(index, replacement) for replacement in replacements],
         "stats": asdict(outcome.stats) | {"tokens_per_s": outcome.stats.tokens_per_s},
     }
 
 
-def _verdict(outcome: Outcome) -> tuple[str, str | None]:
-    match outcome:
-        case Rewritten():
-            return "rewritten", None
-        case Unchanged():
-            return "unchanged", None
-        case Refused(reason=reason):
-            return "refused", reason
-
-
-def _edit(index: LineIndex, replacement: Replacement) -> dict[str, Any]:
+def _build_edit_record(index: LineIndex, replacement: Replacement) -> dict[str, Any]:
     start_line, start_col = index.position(replacement.span.start, "utf-32")
     end_line, end_col = index.position(replacement.span.stop, "utf-32")
     return {
@@ -106,8 +96,8 @@ def _edit(index: LineIndex, replacement: Replacement) -> dict[str, Any]:
     }
 
 
-def figures(stats: Stats) -> str:
-    """One line: prompt tokens, output tokens, passes, tokens per pass, tokens per second."""
+def format_stats(stats: Stats) -> str:
+    """Return one line: prompt tokens, output tokens, passes, tokens per pass, tokens per second."""
     return (
         f"{stats.prompt_tokens} prompt tokens, {stats.output_tokens} output tokens"
         f" in {stats.passes} passes, {stats.tokens_per_pass:.1f} tokens/pass,"
@@ -132,8 +122,8 @@ def print_status(message: str) -> None:
 
 
 @contextmanager
-def progress() -> Iterator[Callable[[Progress], None]]:
-    """A callback that draws prefill and decode on stderr; draws nothing unless on a terminal."""
+def show_progress() -> Iterator[Callable[[Progress], None]]:
+    """Yield a callback that draws prefill and decode on stderr, if that is a terminal."""
     if not sys.stderr.isatty():
         yield lambda _: None
         return
@@ -144,13 +134,13 @@ def progress() -> Iterator[Callable[[Progress], None]]:
             "decode": display.add_task("writing", total=None, start=False, visible=False),
         }
 
-        def show(step: Progress) -> None:
+        def draw(step: Progress) -> None:
             task = tasks[step.phase]
             display.start_task(task)
             total = max(step.expected, step.done)
             display.update(task, completed=step.done, total=total, visible=True)
 
-        yield show
+        yield draw
 
 
 class _Speed(bars.ProgressColumn):

@@ -21,7 +21,7 @@ __all__ = ["add_parser", "handler"]
 
 _EPILOG: Final = """\
 Editors start this and speak with it over standard input and output. docs/protocol.md says what it
-understands. Settings of the editor stand above those of files and below these flags.
+understands. Settings of the editor override those of files; these flags override both.
 """
 
 
@@ -49,7 +49,7 @@ def add_parser(subparsers: options.Subparsers) -> None:
 
 
 def handler(args: argparse.Namespace) -> int:
-    """Serve until the client is done."""
+    """Serve until the client is done; return the exit code."""
     # Imports the protocol's library, which `redraft --help` should not wait for.
     from redraft.lsp.server import OpenModel, serve
 
@@ -59,41 +59,42 @@ def handler(args: argparse.Namespace) -> int:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     flags = {field.name: getattr(args, field.name, None) for field in fields(Settings)}
     if args.tcp:
-        host, port = _address(args.tcp, allow_remote=args.allow_remote)
-        with _client(host, port) as connection:
+        host, port = _parse_address(args.tcp, allow_remote=args.allow_remote)
+        with _accept_client(host, port) as connection:
             received, sent = connection.makefile("rb"), connection.makefile("wb")
             return serve(received, sent, open_model=open_model, flags=flags)
-    stdin, stdout = _private_pipes()
+    stdin, stdout = _take_stdio()
     return serve(stdin, stdout, open_model=open_model, flags=flags)
 
 
-def _private_pipes() -> tuple[BinaryIO, BinaryIO]:
-    """Standard input and output, out of everyone else's reach."""
+def _take_stdio() -> tuple[BinaryIO, BinaryIO]:
+    """Return standard input and output; whoever prints from now on prints on stderr."""
     sys.stdout.flush()
     stdout = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
+    os.dup2(2, 1)  # also for the native library, which knows nothing of sys.stdout
     return sys.stdin.buffer, stdout
 
 
-def _address(given: str, *, allow_remote: bool) -> tuple[str, int]:
-    host, _, port = given.rpartition(":")
+def _parse_address(argument: str, *, allow_remote: bool) -> tuple[str, int]:
+    """Return host and port. Raises InputError where others could reach it, unless that is meant."""
+    host, _, port = argument.rpartition(":")
     host = host.strip("[]") or "127.0.0.1"
     if not port.isdecimal() or int(port) > 65535:
-        raise InputError(f"--tcp takes HOST:PORT, as in 127.0.0.1:9257, not {given!r}")
+        raise InputError(f"--tcp takes HOST:PORT, as in 127.0.0.1:9257, not {argument!r}")
     try:
         is_local = ipaddress.ip_address("127.0.0.1" if host == "localhost" else host).is_loopback
     except ValueError:
         is_local = False
     if not (is_local or allow_remote):
         raise InputError(
-            f"--tcp {given} can be reached from other machines: name 127.0.0.1, or add "
+            f"--tcp {argument} can be reached from other machines: name 127.0.0.1, or add "
             "--allow-remote if that is what you want"
         )
     return host, int(port)
 
 
-def _client(host: str, port: int) -> socket.socket:
-    """The one connection; the address is said on stderr, since port 0 means any free one."""
+def _accept_client(host: str, port: int) -> socket.socket:
+    """Wait for one connection; the address is printed, since port 0 means any free one."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.create_server((host, port), family=family) as listener:
         address = listener.getsockname()

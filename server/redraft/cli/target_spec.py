@@ -1,4 +1,4 @@
-"""FILE::NAME, FILE:L1-L2 and their kind: which file is meant, and which part of its text.
+"""Read FILE::NAME, FILE:L1-L2 and their kind: which file is meant, and which part of its text.
 
 Lines and columns count from 1 here, columns in code points, for that is what people read off
 their editors; everything behind this module counts offsets.
@@ -14,7 +14,7 @@ from redraft.records import Span
 from redraft.syntax import LANGUAGES, target_at, target_named
 from redraft.text.lines import LineIndex
 
-__all__ = ["TargetSpec", "parse", "span"]
+__all__ = ["TargetSpec"]
 
 _RANGE: Final = re.compile(r":(\d+)(?::(\d+))?(?:-(\d+)(?::(\d+))?)?")
 _PART: Final = re.compile(r"::.*|:\d[\d:-]*(?:::.*)?", re.DOTALL)
@@ -24,66 +24,72 @@ _FORMS: Final = "::NAME, :LINE, :LINE:COLUMN, :FIRST-LAST or :LINE:COLUMN-LINE:C
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetSpec:
-    """`path` as the user typed it; `part` from its colon on, "" for the whole file."""
+    """A target as the user typed it: `path`, and `part` from its colon on ("": the whole file)."""
 
     path: str
     part: str
 
+    @classmethod
+    def parse(cls, argument: str, exists: Callable[[str], bool]) -> "TargetSpec":
+        """Split `argument` where its file name ends: at the longest prefix that `exists`.
 
-def parse(argument: str, exists: Callable[[str], bool]) -> TargetSpec:
-    """Split `argument` where its file name ends: at the longest prefix that `exists`.
+        So a file whose own name holds colons is found: with a file `a.py:3` there, `a.py:3` is that
+        one and not line 3 of `a.py`. Where no prefix exists the argument is split by its looks, and
+        reading the file will say that it is missing.
+        """
+        colons = (i for i in range(len(argument) - 1, 0, -1) if argument[i] == ":")
+        cuts = [len(argument), *colons]
+        by_looks = (cut for cut in reversed(cuts) if _PART.fullmatch(argument, cut))
+        existing = (cut for cut in cuts if exists(argument[:cut]))
+        cut = next(existing, next(by_looks, len(argument)))
+        return cls(path=argument[:cut], part=argument[cut:])
 
-    So a file whose own name holds colons is found. Where no prefix exists the argument is split
-    by its looks, and reading the file will say that it is missing.
-    """
-    cuts = [len(argument), *(i for i in range(len(argument) - 1, 0, -1) if argument[i] == ":")]
-    by_looks = (cut for cut in reversed(cuts) if _PART.fullmatch(argument, cut))
-    cut = next(filter(lambda cut: exists(argument[:cut]), cuts), next(by_looks, len(argument)))
-    return TargetSpec(path=argument[:cut], part=argument[cut:])
+    def find_span(self, text: str, language: str | None) -> Span:
+        """Return the part of `text` that is meant.
+
+        Raises InputError, saying what there is instead, where there is no such part.
+        """
+        if not self.part:
+            return Span(0, len(text))
+        if _NAME_AND_RANGE.fullmatch(self.part):
+            raise InputError(f"{self.part!r} is both a name and a range: give only one of them")
+        if self.part.startswith("::") and len(self.part) > len("::"):
+            name = self.part.removeprefix("::")
+            return target_named(text, self._require(language), name).span
+        match = _RANGE.fullmatch(self.part)
+        numbers = [int(number) if number else None for number in match.groups()] if match else []
+        index = LineIndex(text)
+        match numbers:
+            case [int(line), None, None, None]:
+                _find_line(index, line)
+                return target_at(text, self._require(language), line - 1).span
+            case [int(line), int(column), None, None]:
+                _find_line(index, line)
+                _find_offset(index, line, column)
+                return target_at(text, self._require(language), line - 1, column - 1).span
+            case [int(first), None, int(last), None]:
+                if last < first:
+                    raise InputError(f"the range of lines {first}-{last} ends before it starts")
+                return Span(_find_line(index, first).start, _find_line(index, last).stop)
+            case [int(line), int(column), int(end_line), int(end_column)]:
+                start = _find_offset(index, line, column)
+                stop = _find_offset(index, end_line, end_column)
+                if stop < start:
+                    raise InputError(f"the range {self.part!r} ends before it starts")
+                return Span(start, stop)
+        raise InputError(f"cannot read {self.part!r} after {self.path}: give {_FORMS}")
+
+    def _require(self, language: str | None) -> str:
+        if language is None:
+            raise InputError(
+                f"what {self.path} is written in is not known: name it with --lang"
+                f" ({', '.join(LANGUAGES)}), or give a range of lines"
+            )
+        return language
 
 
-def span(place: TargetSpec, text: str, language: str | None) -> Span:
-    """The part of `text` that `place` means. Raises InputError saying what there is instead."""
-    if not place.part:
-        return Span(0, len(text))
-    if _NAME_AND_RANGE.fullmatch(place.part):
-        raise InputError(f"{place.part!r} is both a name and a range: give only one of them")
-    if place.part.startswith("::") and len(place.part) > len("::"):
-        return target_named(text, _known(language, place), place.part.removeprefix("::")).span
-    found = _RANGE.fullmatch(place.part)
-    ends = [int(number) if number else None for number in found.groups()] if found else []
-    match ends:
-        case [int(line), column, None, None]:
-            _line(LineIndex(text), line)
-            at = None if column is None else column - 1
-            return target_at(text, _known(language, place), line - 1, at).span
-        case [int(first), None, int(last), None]:
-            return _lines(LineIndex(text), first, last)
-        case [int(line), int(column), int(end_line), int(end_column)]:
-            index = LineIndex(text)
-            start, stop = _offset(index, line, column), _offset(index, end_line, end_column)
-            if stop < start:
-                raise InputError(f"the range {place.part!r} ends before it starts")
-            return Span(start, stop)
-    raise InputError(f"cannot read {place.part!r} after {place.path}: give {_FORMS}")
-
-
-def _known(language: str | None, place: TargetSpec) -> str:
-    if language is None:
-        raise InputError(
-            f"what {place.path} is written in is not known: name it with --lang"
-            f" ({', '.join(LANGUAGES)}), or give a range of lines"
-        )
-    return language
-
-
-def _lines(index: LineIndex, first: int, last: int) -> Span:
-    if last < first:
-        raise InputError(f"the range of lines {first}-{last} ends before it starts")
-    return Span(_line(index, first).start, _line(index, last).stop)
-
-
-def _line(index: LineIndex, line: int) -> Span:
+def _find_line(index: LineIndex, line: int) -> Span:
+    """Return the span of a line, its ending included. Raises InputError where there is none."""
     # The empty line after the last line ending is none that an editor's user would count.
     n_lines = index.n_lines - (index.text.endswith(("\n", "\r")))
     if not 1 <= line <= n_lines:
@@ -91,10 +97,12 @@ def _line(index: LineIndex, line: int) -> Span:
     return index.line_span(line - 1)
 
 
-def _offset(index: LineIndex, line: int, column: int) -> int:
+def _find_offset(index: LineIndex, line: int, column: int) -> int:
+    """Return the offset of a position. Raises InputError where there is none."""
     if not (1 <= line <= index.n_lines and column >= 1):
         raise InputError(f"there is no {line}:{column} in a file of {index.n_lines} lines")
     offset = index.offset(line - 1, column - 1, "utf-32")
+    # `offset` clips to the line: what it gives back for a column too large is another position.
     last_column = index.position(offset, "utf-32")[1] + 1
     if last_column < column:
         raise InputError(f"there is no {line}:{column}: line {line} ends at column {last_column}")

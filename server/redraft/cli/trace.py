@@ -15,7 +15,7 @@ __all__ = ["add_parser", "handler"]
 
 _EPILOG: Final = """\
 What can be edited is told as `redraft edit --help` says. The file is never written.
-exit codes: 0 the model answered, whatever became of it; 2 it was not asked, or failed.
+exit codes: 0 the model answered, with an edit or without; 2 it was not asked, or failed.
 """
 
 
@@ -29,34 +29,36 @@ def add_parser(subparsers: options.Subparsers) -> None:
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    edit.add_place_flags(parser)
+    edit.add_target_flags(parser)
     parser.add_argument("--html", metavar="OUT", type=Path, help="write a page instead of printing")
     options.add_model_flags(parser)
     parser.set_defaults(handler=handler)
 
 
 def handler(args: argparse.Namespace) -> int:
-    """Ask the model and show how it answered."""
-    job = edit.read(args)
-    chosen = options.load(args, job.document.path.parent)
+    """Ask the model and show how it answered; return the exit code."""
+    job = edit.read_edit_job(args)
+    settings = options.load(args, job.document.path.parent)
     if args.html:
         edit.check_writable(args.html)
-    seen: list[Completion] = []
-    with options.open_model(chosen) as model, output.progress() as on_progress:
+    completions: list[Completion] = []
+    with options.open_model(settings) as model, output.show_progress() as on_progress:
         outcome = rewrite(
             job.request,
             model,
-            chosen.decode_options,
+            settings.decode_options,
             on_progress=on_progress,
-            on_completion=seen.append,
+            on_completion=completions.append,
         )
     if isinstance(outcome, Refused):
-        if not seen:
+        if not completions:
             raise RedraftError(outcome.message)
         output.print_status(f"no edit would come of this: {outcome.message}")
     if args.html:
-        edit.write_page(args.html, seen[-1], job.request)
-        print(trace_view.totals(seen[-1]))
+        edit.write_trace_page(args.html, completions[-1], job.request)
+        print(trace_view.format_totals(completions[-1]))
     else:
-        Console(highlight=False).print(trace_view.terminal(seen[-1]), end="", soft_wrap=True)
+        Console(highlight=False).print(
+            trace_view.render_text(completions[-1]), end="", soft_wrap=True
+        )
     return 0

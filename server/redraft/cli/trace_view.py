@@ -1,34 +1,38 @@
-"""How an answer came about, to look at: each token coloured by where it came from, pass by pass.
+"""Show how an answer came about: each token coloured by where it came from, pass by pass.
 
 Pure: a `Completion` in, a page of HTML or a text for the terminal out. The page is one file that
-asks for nothing else.
+loads nothing else.
 """
 
 import codecs
 import html
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
 
 from rich.text import Text
 
-from redraft.records import Completion, Pass
+from redraft.records import Completion
 
-__all__ = ["PassTrace", "Stretch", "page", "terminal", "totals", "traced"]
+__all__ = ["PassTrace", "Stretch", "format_totals", "render_page", "render_text", "trace_passes"]
 
-Kind: TypeAlias = Literal["copied", "learned", "elsewhere", "fresh"]
+TokenKind: TypeAlias = Literal["copied", "learned", "elsewhere", "fresh"]
 
-KINDS: Final[dict[str | None, Kind]] = {"copied": "copied", "learned": "learned", None: "fresh"}
+_KINDS: Final[dict[str | None, TokenKind]] = {
+    "copied": "copied",
+    "learned": "learned",
+    None: "fresh",
+}
 
-LEGEND: Final[dict[Kind, str]] = {
+LEGEND: Final[dict[TokenKind, str]] = {
     "copied": "copied from the text being edited",
     "learned": "copied with an edit learned further up",
     "elsewhere": "drafted from elsewhere: a lookup, a guess or a second model",
     "fresh": "decoded afresh",
 }
 
-_STYLES: Final[dict[Kind, str]] = {
+_STYLES: Final[dict[TokenKind, str]] = {
     "copied": "green",
     "learned": "bold cyan",
     "elsewhere": "yellow",
@@ -40,14 +44,17 @@ _STYLES: Final[dict[Kind, str]] = {
 class Stretch:
     """Text of neighbouring tokens of one kind; `tokens` counts them."""
 
-    kind: Kind
+    kind: TokenKind
     text: str
     tokens: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PassTrace:
-    """What one pass added to the answer; nothing where it only decided a near-tie's row anew."""
+    """The text that one pass added to the answer.
+
+    Without stretches where the pass only decided a near-tie's row again.
+    """
 
     stretches: tuple[Stretch, ...]
     drafted: int
@@ -55,61 +62,52 @@ class PassTrace:
     seconds: float
 
 
-def traced(completion: Completion) -> tuple[PassTrace, ...]:
-    """The passes of `completion`, cut where its text ends: before the stop string.
+def trace_passes(completion: Completion) -> tuple[PassTrace, ...]:
+    """Return the passes of `completion`, cut where its text ends: before the stop string.
 
     A character that two tokens share goes to the one that completes it.
     """
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
-    left = len(completion.text)
-    found: list[PassTrace] = []
-    for one in completion.passes:
+    n_left = len(completion.text)
+    traces: list[PassTrace] = []
+    for decoded in completion.passes:
         stretches: list[Stretch] = []
-        for piece, origin in zip(one.pieces, one.origins, strict=True):
-            text = decoder.decode(piece)[:left]
-            if left:
-                _add(stretches, KINDS.get(origin, "elsewhere"), text)
-            left -= len(text)
-        found.append(_traced(one, stretches))
-    if left and found:  # the answer ends inside a character
-        found[-1] = _ended(found[-1], decoder.decode(b"", final=True)[:left])
-    return tuple(found)
+        for piece, origin in zip(decoded.pieces, decoded.origins, strict=True):
+            text = decoder.decode(piece)[:n_left]
+            if not n_left:
+                break
+            n_left -= len(text)
+            kind, tokens = _KINDS.get(origin, "elsewhere"), 1
+            if stretches and stretches[-1].kind == kind:
+                previous = stretches.pop()
+                text, tokens = previous.text + text, previous.tokens + 1
+            stretches.append(Stretch(kind=kind, text=text, tokens=tokens))
+        trace = PassTrace(
+            stretches=tuple(stretches),
+            drafted=decoded.drafted,
+            accepted=sum(origin is not None for origin in decoded.origins),
+            seconds=decoded.seconds,
+        )
+        traces.append(trace)
+    if n_left and traces:  # the answer ends inside a character, which is shown as U+FFFD
+        text = decoder.decode(b"", final=True)[:n_left]
+        end = Stretch(kind="fresh", text=text, tokens=0)
+        traces[-1] = replace(traces[-1], stretches=(*traces[-1].stretches, end))
+    return tuple(traces)
 
 
-def _add(stretches: list[Stretch], kind: Kind, text: str) -> None:
-    before = stretches.pop() if stretches and stretches[-1].kind == kind else None
-    text, tokens = (before.text + text, before.tokens + 1) if before else (text, 1)
-    stretches.append(Stretch(kind=kind, text=text, tokens=tokens))
-
-
-def _traced(one: Pass, stretches: Sequence[Stretch]) -> PassTrace:
-    accepted = sum(origin is not None for origin in one.origins)
-    return PassTrace(
-        stretches=tuple(stretches), drafted=one.drafted, accepted=accepted, seconds=one.seconds
-    )
-
-
-def _ended(last: PassTrace, text: str) -> PassTrace:
-    end = Stretch(kind="fresh", text=text, tokens=0)
-    return PassTrace(
-        stretches=(*last.stretches, end),
-        drafted=last.drafted,
-        accepted=last.accepted,
-        seconds=last.seconds,
-    )
-
-
-def _counts(passes: Sequence[PassTrace]) -> Counter[Kind]:
-    counts: Counter[Kind] = Counter()
-    for stretch in (stretch for one in passes for stretch in one.stretches):
+def _count_tokens(passes: Sequence[PassTrace]) -> Counter[TokenKind]:
+    """Return how many tokens there are of each kind."""
+    counts: Counter[TokenKind] = Counter()
+    for stretch in (stretch for trace in passes for stretch in trace.stretches):
         counts[stretch.kind] += stretch.tokens
     return counts
 
 
-def totals(completion: Completion) -> str:
-    """One line: tokens, passes, tokens per pass, the share that was copied, time."""
+def format_totals(completion: Completion) -> str:
+    """Return one line: tokens, passes, tokens per pass, the share that was copied, time."""
     stats = completion.stats
-    counts = _counts(traced(completion))
+    counts = _count_tokens(trace_passes(completion))
     n_copied, n_tokens = counts["copied"] + counts["learned"], counts.total()
     return (
         f"{stats.output_tokens} tokens in {stats.passes} passes,"
@@ -119,29 +117,27 @@ def totals(completion: Completion) -> str:
     )
 
 
-def terminal(completion: Completion) -> Text:
-    """The answer in colours; a bar begins each pass. Below it the legend and the totals."""
-    passes = traced(completion)
+def render_text(completion: Completion) -> Text:
+    """Return the answer in colours, a bar where each pass begins, then legend and totals."""
+    passes = trace_passes(completion)
     text = Text()
-    for one in passes:
+    for trace in passes:
         text.append("▏", "dim")
-        for stretch in one.stretches:
-            text.append(_printable(stretch.text), _STYLES[stretch.kind])
+        for stretch in trace.stretches:
+            # Control characters must not reach the terminal's interpreter: U+2400 on are pictures.
+            printable = "".join(
+                chr(0x2400 + ord(char)) if ord(char) < 32 and char not in "\t\n" else char
+                for char in stretch.text
+            )
+            text.append(printable, _STYLES[stretch.kind])
     text.append("\n\n")
-    counts = _counts(passes)
-    for kind, what in LEGEND.items():
+    counts = _count_tokens(passes)
+    for kind, meaning in LEGEND.items():
         text.append(f"{counts[kind]:6} ")
-        text.append(what, _STYLES[kind])
+        text.append(meaning, _STYLES[kind])
         text.append("\n")
-    text.append(f"     ▏ a pass begins\n{totals(completion)}\n")
+    text.append(f"     ▏ a pass begins\n{format_totals(completion)}\n")
     return text
-
-
-def _printable(text: str) -> str:
-    """`text` whose control characters cannot reach the terminal's interpreter."""
-    return "".join(
-        chr(0x2400 + ord(char)) if ord(char) < 32 and char not in "\t\n" else char for char in text
-    )
 
 
 _STYLE_SHEET: Final = """\
@@ -163,17 +159,28 @@ pre b { font-weight: normal; border-left: 2px solid var(--ink); padding-left: 1p
 """
 
 
-def page(completion: Completion, *, title: str, instruction: str) -> str:
-    """A self-contained page: legend, totals, and the answer with a bar where each pass begins.
+def render_page(completion: Completion, *, title: str, instruction: str) -> str:
+    """Return a self-contained page: legend, totals, and the answer with a bar before each pass.
 
     Hovering over a pass shows what it drafted, what of it was right, and how long it took.
     """
-    passes = traced(completion)
-    counts = _counts(passes)
+    passes = trace_passes(completion)
+    counts = _count_tokens(passes)
     legend = "\n".join(
-        f'<li><i class="{kind}">{counts[kind]}</i> {what}</li>' for kind, what in LEGEND.items()
+        f'<li><i class="{kind}">{counts[kind]}</i> {meaning}</li>'
+        for kind, meaning in LEGEND.items()
     )
+    answer: list[str] = []
+    for number, trace in enumerate(passes, 1):
+        ms = f"{1000 * trace.seconds:.0f} ms"
+        hint = f"pass {number}: {trace.drafted} drafted, {trace.accepted} right, {ms}"
+        spans = (
+            f'<span class="{stretch.kind}">{html.escape(stretch.text)}</span>'
+            for stretch in trace.stretches
+        )
+        answer.append(f'<b title="{hint}">{"".join(spans)}</b>')
     name = html.escape(title)
+    # The first line feed after <pre> is not shown: it is written so that the answer's own stays.
     return f"""<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -187,22 +194,8 @@ def page(completion: Completion, *, title: str, instruction: str) -> str:
 {legend}
 <li><i>|</i> a pass begins</li>
 </ul>
-<p class="totals">{html.escape(totals(completion))}</p>
-<pre>{"".join(_html(passes))}</pre>
+<p class="totals">{html.escape(format_totals(completion))}</p>
+<pre>
+{"".join(answer)}</pre>
 </html>
 """
-
-
-def _html(passes: Sequence[PassTrace]) -> Iterator[str]:
-    # The first line feed after <pre> is not shown: one more, so that the answer's own stays.
-    yield "\n"
-    for number, one in enumerate(passes, 1):
-        hint = (
-            f"pass {number}: {one.drafted} drafted, {one.accepted} right, {1000 * one.seconds:.0f}"
-            " ms"
-        )
-        spans = (
-            f'<span class="{stretch.kind}">{html.escape(stretch.text)}</span>'
-            for stretch in one.stretches
-        )
-        yield f'<b title="{hint}">{"".join(spans)}</b>'

@@ -187,6 +187,6 @@ def test_the_real_probe_names_a_truncated_model(small_model_path: Path, tmp_path
     ],
 )
 def test_the_processor_is_described(monkeypatch, cpuinfo: str, told: str) -> None:
-    monkeypatch.setattr(doctor, "_cpuinfo", lambda: cpuinfo)
+    monkeypatch.setattr(doctor, "_read_cpuinfo", lambda: cpuinfo)
     monkeypatch.setattr(sys, "platform", "linux")
     assert told in doctor.describe_cpu()

@@ -1,6 +1,6 @@
 import pytest
 
-from redraft.cli.target_spec import TargetSpec, parse, span
+from redraft.cli.target_spec import TargetSpec
 from redraft.errors import InputError
 
 TEXT = "first\n\ndef f():\n    return 'μm' + '😀'\n# last"
@@ -34,7 +34,9 @@ TEXT = "first\n\ndef f():\n    return 'μm' + '😀'\n# last"
 def test_the_longest_name_that_exists_is_the_file(
     argument: str, files: list[str], place: tuple[str, str]
 ) -> None:
-    assert parse(argument, files.__contains__) == TargetSpec(path=place[0], part=place[1])
+    assert TargetSpec.parse(argument, files.__contains__) == TargetSpec(
+        path=place[0], part=place[1]
+    )
 
 
 @pytest.mark.parametrize(
@@ -56,20 +58,20 @@ def test_the_longest_name_that_exists_is_the_file(
     ],
 )
 def test_a_part_means_exactly_this_text(part: str, target: str) -> None:
-    assert span(TargetSpec(path="x.py", part=part), TEXT, "python").of(TEXT) == target
+    assert TargetSpec(path="x.py", part=part).find_span(TEXT, "python").of(TEXT) == target
 
 
 def test_the_line_after_the_last_ending_can_hold_a_caret_but_is_no_line() -> None:
     place = TargetSpec(path="x", part=":2:1-2:1")
-    assert span(place, "one\n", None).start == 4
+    assert place.find_span("one\n", None).start == 4
     with pytest.raises(InputError, match="there is no line 2: the file has 1"):
-        span(TargetSpec(path="x", part=":2-2"), "one\n", None)
+        TargetSpec(path="x", part=":2-2").find_span("one\n", None)
 
 
 @pytest.mark.parametrize("text", ["", "one", "one\r\n", "\r", "\n\n"])
 def test_every_line_of_a_text_can_be_named(text: str) -> None:
     lines = max(1, text.count("\n") + text.count("\r") - text.count("\r\n"))
-    whole = span(TargetSpec(path="x", part=f":1-{lines}"), text, None)
+    whole = TargetSpec(path="x", part=f":1-{lines}").find_span(text, None)
     assert whole.of(text) == text
     with pytest.raises(InputError):
-        span(TargetSpec(path="x", part=f":{lines + 1}"), text, None)
+        TargetSpec(path="x", part=f":{lines + 1}").find_span(text, None)

@@ -25,7 +25,7 @@ def answer(text: str, *passes: Pass) -> Completion:
 def shown(completion: Completion) -> list[list[tuple[str, str, int]]]:
     return [
         [(stretch.kind, stretch.text, stretch.tokens) for stretch in one.stretches]
-        for one in trace_view.traced(completion)
+        for one in trace_view.trace_passes(completion)
     ]
 
 
@@ -108,7 +108,7 @@ def read(page: str) -> Reader:
 def test_a_page_shows_the_answer_to_the_character_and_runs_nothing_of_it():
     tokens = [(bytes([byte]), None) for byte in f"\n{NASTY}ü€".encode()]
     passes = [one_pass(*tokens[:9]), one_pass(*tokens[9:], drafted=7)]
-    page = trace_view.page(answer(f"\n{NASTY}ü€", *passes), title=NASTY, instruction=NASTY)
+    page = trace_view.render_page(answer(f"\n{NASTY}ü€", *passes), title=NASTY, instruction=NASTY)
     reader = read(page)
     assert reader.text.removeprefix("\n") == f"\n{NASTY}ü€"
     assert "script" not in reader.tags
@@ -118,20 +118,20 @@ def test_a_page_shows_the_answer_to_the_character_and_runs_nothing_of_it():
 
 
 def test_a_page_of_an_empty_answer_is_a_page():
-    page = trace_view.page(answer(""), title="a.py", instruction="Do it")
+    page = trace_view.render_page(answer(""), title="a.py", instruction="Do it")
     assert read(page).text.strip() == ""
     assert "0 tokens in 0 passes" in page
 
 
 def test_totals_count_tokens_and_what_was_copied():
     tokens = [(b"a", "copied"), (b"b", "learned"), (b"c", "lookup"), (b"d", None)]
-    said = trace_view.totals(answer("abcd", one_pass(*tokens, drafted=5)))
+    said = trace_view.format_totals(answer("abcd", one_pass(*tokens, drafted=5)))
     assert said == "4 tokens in 1 passes, 4.0 tokens/pass, 50% copied, 2.0 s, 2.0 tokens/s"
 
 
 def test_the_terminal_shows_pass_borders_colours_and_counts():
     passes = [one_pass((b"a\x1b", "copied"), (b"b", None)), one_pass((b"c", None))]
-    text = trace_view.terminal(answer("a\x1bbc", *passes))
+    text = trace_view.render_text(answer("a\x1bbc", *passes))
     assert text.plain.startswith("▏a␛b▏c\n")
     styles = {text.plain[span.start : span.end]: span.style for span in text.spans}
     assert styles["a␛"] == "green"

@@ -94,6 +94,6 @@ def test_a_wrong_command_line_exits_with_2(run, words):
 
 
 def test_nothing_is_drawn_where_stderr_is_no_terminal(capsys):
-    with cli.progress() as report:
+    with cli.show_fetch_progress() as report:
         report(models.FetchProgress(step="downloading", done=1, total=2))
     assert capsys.readouterr() == ("", "")
