@@ -125,11 +125,13 @@ class SyntaxTree:
 
     def imports(self) -> list[Span]:
         """Return the import statements of the file's top level, without their line endings."""
-        ends = [
-            (node.start_byte, node.start_byte + len(self._bytes(node).rstrip()))
-            for part in self._parts
-            for node in part.imports(part.root)
-        ]
+        ends: list[tuple[int, int]] = []
+        for part in self._parts:
+            for node in part.imports(part.root):
+                following = node.next_sibling
+                last = following if following is not None and following.type == ";" else node
+                n_bytes = len(self._data[node.start_byte : last.end_byte].rstrip())
+                ends.append((node.start_byte, node.start_byte + n_bytes))
         return self._byte_spans(ends)
 
     def statements(self) -> list[Statement]:
@@ -431,15 +433,19 @@ class _Part:
         if last < 0 or self._data.count(b"\n", last, start) > 1:
             return None
         node = self.root.descendant_for_byte_range(last, last + 1)
-        while node is not None and not self._is_attached(node):
+        while node is not None and not self._is_attached(node, start):
             node = None if node.end_byte > start else node.parent
         if node is None or self._belongs_to_file(node):
             return None
         return node
 
-    def _is_attached(self, node: Node) -> bool:
+    def _is_attached(self, node: Node, start: int) -> bool:
         kind = node.type
-        return kind.endswith("comment") or kind in _ATTACHED or kind in self.grammar.attached
+        if kind not in self.grammar.attached:
+            return kind.endswith("comment") or kind in _ATTACHED
+        # A type signature that ends a class belongs to the class, not to what comes next.
+        line_start = self._line_start(start)[0]
+        return node.end_byte > line_start or node.start_point.column == start - line_start
 
     def _belongs_to_file(self, comment: Node) -> bool:
         is_shebang = comment.start_byte == 0 and self._data.startswith(b"#!")
@@ -452,6 +458,8 @@ class _Part:
         start, stop = body.start_byte, body.end_byte
         if (self._data[start : start + 1], self._data[stop - 1 : stop]) in _BRACKETS:
             start, stop = start + 1, stop - 1
+        elif body.type == "do_block":
+            start, stop = start + len("do"), stop - len("end")
         inside = self._data[start:stop]
         start += len(inside) - len(inside.lstrip())
         stop -= len(inside) - len(inside.rstrip())
