@@ -1,4 +1,4 @@
-# Two commands are all it takes: `make demo` and `make test`. `make help` lists the rest.
+# `make demo` and `make test` do everything; `make help` lists the rest.
 
 RUNS_REDRAFT := import sys; sys.exit(not (3, 10) <= sys.version_info[:2] < (3, 15))
 PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11 python3.10; do \
@@ -50,7 +50,7 @@ BENCH = $(BIN)/redraft bench
 DEV_BENCH = $(BIN)/python -m redraft_bench
 EDITS = --model $(MODEL) --scope file $(if $(TASKS),--tasks $(TASKS))
 
-# Each line goes on whatever came of the one before: a benchmark that fails says so and is left out.
+# Each benchmark runs even where one before it failed.
 bench: setup models ## measure on this machine into docs/results; MODEL=, TASKS=, QUESTIONS= choose
 	-$(BENCH) cost --model $(MODEL) --depths 512,1024,2048,4096 --json $(RESULTS)/cost.json
 	-$(BENCH) edits $(EDITS) --json $(RESULTS)/edits.json
@@ -61,7 +61,7 @@ bench: setup models ## measure on this machine into docs/results; MODEL=, TASKS=
 	-$(DEV_BENCH) memory --model $(MODEL) --json $(RESULTS)/memory.json
 	-$(DEV_BENCH) drafter --json $(RESULTS)/drafter.json
 	-$(BENCH) exact --model $(MODEL) --json $(RESULTS)/exact.json
-	@rm -f $(RESULTS)/peers.json # it would be gone on with, not measured anew
+	@rm -f $(RESULTS)/peers.json # it would be continued, not measured again
 	-$(DEV_BENCH) peers $(EDITS) --json $(RESULTS)/peers.json
 	-$(DEV_BENCH) simulate --json $(RESULTS)/simulate.json
 
@@ -78,6 +78,6 @@ bench-report: setup ## write docs/benchmarks.md and its plots from docs/results
 build: setup ## build the wheel and the sdist into dist/
 	$(BIN)/python -m build --no-isolation
 
-clean: ## remove .venv and all that was built here; models and the engine's wheel stay in the cache
+clean: ## remove .venv and all build products; the models and the wheel of the engine stay in the cache
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find server lookup tests .ci -name __pycache__ -type d -prune -exec rm -rf {} +

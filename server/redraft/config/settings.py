@@ -158,6 +158,7 @@ def _check_integer(minimum: int) -> _Check:
     def check(value: object) -> int:
         if isinstance(value, str) and value.strip().isdecimal():
             value = int(value)
+        # A bool is an int in Python, but `seed = true` is a mistake.
         if not isinstance(value, int) or isinstance(value, bool) or value < minimum:
             raise ValueError(f"a whole number of at least {minimum}")
         return value

@@ -165,6 +165,7 @@ def _fetch_from(
             raise _disk_full(folders, figures)
 
     partial = folders.partial_of(model)
+    # What one source left unfinished is of no use to another.
     folder = partial / re.sub(r"[^\w.]+", "-", source.label).lower()
     folder.mkdir(parents=True, exist_ok=True)
     download = source.download(model, folder, report, check_free_space)
@@ -176,6 +177,7 @@ def _fetch_from(
         raise SourceError(
             f"the downloaded file has sha256 {actual}, not {download.sha256}, and was deleted"
         )
+    # A rename may outlast a power cut that the bytes do not: they go to disk first.
     with download.path.open("rb") as file:
         os.fsync(file.fileno())
     if model.sha256 is None:

@@ -150,8 +150,8 @@ def verify(model: ModelFile, folders: ModelFolders) -> Path:
 
     Raises ModelError where there is none or its sha256 is wrong.
     """
-    own = folders.path_of(model)
-    path = own if own.exists() else locate(model, folders)
+    fetched = folders.path_of(model)
+    path = fetched if fetched.exists() else locate(model, folders)
     if path is None:
         raise ModelError(f"{model.name} is not here: run `redraft models fetch {model.name}`")
     expected = next(
@@ -172,11 +172,11 @@ def remove(model: ModelFile, folders: ModelFolders) -> Path:
 
     Raises ModelError where redraft has none.
     """
-    own = folders.path_of(model)
-    if own.exists():
-        own.unlink()
+    fetched = folders.path_of(model)
+    if fetched.exists():
+        fetched.unlink()
         folders.checksum_of(model).unlink(missing_ok=True)
-        return own
+        return fetched
     if path := locate(model, folders):
         raise ModelError(f"{path} belongs to another program: remove {model.name} with that one")
     raise ModelError(f"{model.name} is not in {folders.models}: there is nothing to remove")

