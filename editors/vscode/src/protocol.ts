@@ -33,13 +33,13 @@ export const CANCEL = "redraft.cancel";
  */
 export const WARM = "redraft.warm";
 
-/** Tell what the server does and holds. Answers `Status`. */
+/** Report the state of the server. Answers `Status`. */
 export const STATUS = "redraft.status";
 
 /** Free the model and read the settings again; the next edit loads the model. Answers `Status`. */
 export const RELOAD = "redraft.reload";
 
-/** Tell how the last edits ended and how the last reply was decoded. Answers `Trace`. */
+/** Report how the last edits ended and how the last reply was decoded. Answers `Trace`. */
 export const SHOW_TRACE = "redraft.showTrace";
 
 /**
@@ -101,7 +101,7 @@ export type EditAnswer = EditResult | EditStarted;
 
 export type Scope = "function" | "selection" | "file";
 
-/** What a client may say of itself. */
+/** The client's settings and abilities, sent with `initialize`. */
 export interface InitializationOptions {
   /** Settings of clients that cannot be asked; the same keys as the section `redraft`. */
   readonly settings?: Readonly<Record<string, unknown>>;
@@ -113,7 +113,7 @@ export interface InitializationOptions {
   readonly statusNotifications?: boolean;
 }
 
-/** Where to edit and how to answer, whatever the instruction is. */
+/** The place of an edit and the form of its answer, whatever the instruction is. */
 export interface EditOptions {
   /** An open document. */
   readonly uri: string;
@@ -176,7 +176,7 @@ export interface WarmParams {
   readonly uri?: string | null;
 }
 
-/** What an edit cost. */
+/** The cost of an edit; times in seconds. */
 export interface EditStats {
   readonly promptTokens: number;
   /** Prompt tokens that were prefilled already. */
@@ -203,7 +203,7 @@ export interface EditStarted {
   readonly outcome: "started";
 }
 
-/** What every edit that has ended is answered with. */
+/** The part of the answer that every edit that has ended has. */
 export interface EndedEdit {
   /** The edit's name. */
   readonly id: string;
@@ -230,7 +230,7 @@ export interface EditPreview extends EndedEdit {
   readonly version: number;
 }
 
-/** How far an edit is. */
+/** The progress of an edit. */
 export interface EditProgress {
   /** The edit's name. */
   readonly id: string;
@@ -257,7 +257,7 @@ export interface ModelStatus {
   readonly state: ModelState;
 }
 
-/** What the server does and holds. */
+/** The state of the server. */
 export interface Status {
   /** The version of redraft. */
   readonly version: string;
@@ -272,7 +272,7 @@ export interface Status {
   readonly warm: Readonly<Record<string, number>>;
 }
 
-/** How an edit ended. */
+/** An edit that has ended. */
 export interface TracedEdit extends EditProgress {
   readonly outcome: Ending;
   /** Why there is no edit. */

@@ -159,10 +159,16 @@ class WorkDoneProgress:
         self._is_shown = False
         self._is_over = False
         self._creation: asyncio.Task[None] | None = None  # kept: the loop refers weakly to tasks
+
+        async def create() -> None:
+            # The work may be over before the client has answered.
+            if await client.create_progress(self.token) and not self._is_over:
+                self._begin()
+
         if client_token is not None:
             self._begin()
         elif client.can("window.work_done_progress"):
-            self._creation = asyncio.create_task(self._create())
+            self._creation = asyncio.create_task(create())
 
     def report(self, percentage: int, message: str) -> None:
         """Show how far the work is; a percentage below the last one is shown as that."""
@@ -181,11 +187,6 @@ class WorkDoneProgress:
             self._send(types.WorkDoneProgressEnd(message=message or None))
         self._is_over, self._is_shown = True, False
         self._client.progress.pop(self.token, None)
-
-    async def _create(self) -> None:
-        # The work may be over before the client has answered.
-        if await self._client.create_progress(self.token) and not self._is_over:
-            self._begin()
 
     def _begin(self) -> None:
         self._is_shown = True

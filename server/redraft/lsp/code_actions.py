@@ -31,7 +31,7 @@ _TITLE_LENGTH: Final = 60  # of a diagnostic's message, in characters
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientAbilities:
-    """What the client can do with a code action."""
+    """The client's abilities that matter to a code action."""
 
     literals: bool  # takes CodeAction and not only Command
     tags: bool  # knows the tag of what a language model made

@@ -69,13 +69,13 @@ WARM: Final = "redraft.warm"
 at once."""
 
 STATUS: Final = "redraft.status"
-"""Tell what the server does and holds. Answers `Status`."""
+"""Report the state of the server. Answers `Status`."""
 
 RELOAD: Final = "redraft.reload"
 """Free the model and read the settings again; the next edit loads the model. Answers `Status`."""
 
 SHOW_TRACE: Final = "redraft.showTrace"
-"""Tell how the last edits ended and how the last reply was decoded. Answers `Trace`."""
+"""Report how the last edits ended and how the last reply was decoded. Answers `Trace`."""
 
 PROMPT: Final = "redraft.prompt"
 """A command of the client: ask the user for an instruction, then call `redraft.edit` with it.
@@ -123,7 +123,7 @@ class ErrorCode(IntEnum):
 
 
 class InitializationOptions(TypedDict, total=False):
-    """What a client may say of itself."""
+    """The client's settings and abilities, sent with `initialize`."""
 
     settings: dict[str, Any]
     """Settings of clients that cannot be asked; the same keys as the section `redraft`."""
@@ -144,7 +144,7 @@ class _DocumentKeys(TypedDict):
 
 
 class EditOptions(_DocumentKeys, total=False):
-    """Where to edit and how to answer, whatever the instruction is."""
+    """The place of an edit and the form of its answer, whatever the instruction is."""
 
     version: int | None
     """The version the positions are of; another than the current one is stale."""
@@ -216,7 +216,7 @@ class WarmParams(TypedDict, total=False):
 
 
 class EditStats(TypedDict):
-    """What an edit cost."""
+    """The cost of an edit; times in seconds."""
 
     promptTokens: int
     reusedTokens: int
@@ -253,7 +253,7 @@ class EditStarted(_EditKeys):
 
 
 class EndedEdit(_EditKeys):
-    """What every edit that has ended is answered with."""
+    """The part of the answer that every edit that has ended has."""
 
     notes: list[str]
     """Sentences for the user, such as what was left out of the prompt."""
@@ -289,7 +289,7 @@ EditAnswer: TypeAlias = EditResult | EditStarted
 
 
 class EditProgress(_EditKeys):
-    """How far an edit is."""
+    """The progress of an edit."""
 
     phase: Phase
     done: int
@@ -317,7 +317,7 @@ class ModelStatus(TypedDict):
 
 
 class Status(TypedDict):
-    """What the server does and holds."""
+    """The state of the server."""
 
     version: str
     """The version of redraft."""
@@ -337,7 +337,7 @@ class Status(TypedDict):
 
 
 class TracedEdit(EditProgress):
-    """How an edit ended."""
+    """An edit that has ended."""
 
     outcome: Ending
     reason: Reason | Literal["stale"] | None

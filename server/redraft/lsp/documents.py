@@ -50,6 +50,18 @@ class DocumentChange:
     ends_on_line_start: bool
     starts_on_line_end: bool
 
+    def move(self, span: Span) -> Span:
+        """Return where `span` lies after the change: widened where the change touches it."""
+        distance = self.n_new - len(self.span)
+        start, stop = self.span.start, self.span.stop
+        # Text written right before or after a target belongs to it unless a line break divides
+        # them: "async " typed before "def", or " + 1" behind the last line of a function.
+        if stop < span.start or (stop == span.start and self.ends_on_line_start):
+            return Span(span.start + distance, span.stop + distance)
+        if start > span.stop or (start == span.stop and self.starts_on_line_end):
+            return span
+        return Span(min(span.start, start), max(span.stop, stop) + distance)
+
 
 @dataclass(kw_only=True, eq=False)  # without slots: Python 3.10 cannot refer weakly to those
 class Snapshot:
@@ -195,7 +207,7 @@ def locate_target(
     """
     span = target
     for change in changes:
-        span = _move_span(span, change)
+        span = change.move(span)
     return span if span.of(new) == target.of(old) else None
 
 
@@ -229,18 +241,6 @@ def shift_replacements(
         )
         for replacement in replacements
     )
-
-
-def _move_span(span: Span, change: DocumentChange) -> Span:
-    distance = change.n_new - len(change.span)
-    start, stop = change.span.start, change.span.stop
-    # Text written right before or after a target belongs to it unless a line break divides them:
-    # "async " typed before "def", or " + 1" behind the last line of a function.
-    if stop < span.start or (stop == span.start and change.ends_on_line_start):
-        return Span(span.start + distance, span.stop + distance)
-    if start > span.stop or (start == span.stop and change.starts_on_line_end):
-        return span
-    return Span(min(span.start, start), max(span.stop, stop) + distance)
 
 
 def _common_start(a: str, b: str) -> int:

@@ -72,13 +72,13 @@ class RunningEdit:
 
     @property
     def label(self) -> str:
-        """What the editor's undo list calls the edit."""
+        """The edit's name in the editor's undo list."""
         first_line = self.command.instruction.strip().partition("\n")[0]
         return f"redraft: {self.command.title or first_line[:60]}"
 
     @property
     def progress(self) -> contract.EditProgress:
-        """How far the edit is, in the names of the wire."""
+        """The progress of the edit, in the names of the wire."""
         latest = self._latest
         return {
             "id": self.id,
@@ -174,8 +174,17 @@ class EditSessions:
         """
         command = parse_edit(params.arguments)
         edit = self._register(command, params.work_done_token)
+
+        # Called also for an edit that is cancelled before its task did anything.
+        def finish(task: asyncio.Task[contract.EditResult]) -> None:
+            traced = edit.trace(task)
+            del self._running[edit.id]
+            edit.display.end(traced["outcome"])
+            self.trace.append(traced)
+            self._on_change()
+
         edit.task = asyncio.create_task(self._perform(edit))
-        edit.task.add_done_callback(lambda task: self._finish(edit, task))
+        edit.task.add_done_callback(finish)
         if not command.wait:
             edit.task.add_done_callback(self._show_ending)
             return {"id": edit.id, "uri": command.uri, "outcome": "started"}
@@ -208,7 +217,7 @@ class EditSessions:
 
     @property
     def running(self) -> list[contract.EditProgress]:
-        """How far each edit is, for `redraft.status`."""
+        """The progress of each edit, for `redraft.status`."""
         return [edit.progress for edit in self._running.values()]
 
     def _register(self, command: EditCommand, token: str | int | None) -> RunningEdit:
@@ -238,19 +247,25 @@ class EditSessions:
         self._on_change()
         return edit
 
-    def _finish(self, edit: RunningEdit, task: asyncio.Task[contract.EditResult]) -> None:
-        """Account for an edit that has ended; one may be cancelled before it did anything."""
-        traced = edit.trace(task)
-        del self._running[edit.id]
-        edit.display.end(traced["outcome"])
-        self.trace.append(traced)
-        self._on_change()
-
     async def _perform(self, edit: RunningEdit) -> contract.EditResult:
         await self._wait_for_settings()
+        document = edit.document
+
+        def build_request() -> tuple[EditRequest, Settings]:
+            language = document.language
+            index = edit.snapshot.index
+            request = EditRequest(
+                path=document.display_path,
+                text=index.text,
+                target=find_target(edit.command, index, language, self._client.unit),
+                instruction=edit.command.instruction,
+                language=language,
+            )
+            return request, self._config.load_settings(path_from_uri(document.uri))
+
         try:
             # Files are read and the text is parsed: not on the loop.
-            request, settings = await asyncio.to_thread(self._build_request, edit)
+            request, settings = await asyncio.to_thread(build_request)
             try:
                 outcome = await self._decode(edit, request, settings)
             except ModelError:
@@ -260,18 +275,6 @@ class EditSessions:
         except RedraftError as error:
             raise responses.failed_error(str(error)) from error
         return await self._deliver(outcome, edit, request)
-
-    def _build_request(self, edit: RunningEdit) -> tuple[EditRequest, Settings]:
-        document, snapshot = edit.document, edit.snapshot
-        language = document.language
-        request = EditRequest(
-            path=document.display_path,
-            text=snapshot.text,
-            target=find_target(edit.command, snapshot.index, language, self._client.unit),
-            instruction=edit.command.instruction,
-            language=language,
-        )
-        return request, self._config.load_settings(path_from_uri(document.uri))
 
     async def _decode(self, edit: RunningEdit, request: EditRequest, settings: Settings) -> Outcome:
         """Have the model rewrite the target, on its thread; progress is reported on the loop's."""

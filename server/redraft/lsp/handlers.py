@@ -5,8 +5,6 @@ task or on the model's thread. Requests and commands are named as in the protoco
 with `on_` before.
 """
 
-import asyncio
-import os
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -21,8 +19,6 @@ from redraft.lsp.params import parse_cancel, parse_warm
 from redraft.lsp.server import Server
 
 __all__ = ["register"]
-
-_PARENT_S: Final = 3.0  # between two checks that the client's process still lives
 
 
 def register(server: Server) -> None:
@@ -57,9 +53,9 @@ def on_initialized(ls: Server, _: object) -> None:
         ls.request_settings()
     ls.status_notifier.update()
     if ls.client.can("workspace.did_change_configuration.dynamic_registration"):
-        ls.start_task(_watch_settings(ls))
-    if ls.process_id is not None and _is_alive(ls.process_id):
-        ls.start_task(_exit_with_client(ls, ls.process_id))
+        ls.start_task(ls.watch_settings())
+    if ls.process_id is not None:
+        ls.start_task(ls.exit_with_client(ls.process_id))
 
 
 def on_did_change_configuration(ls: Server, params: types.DidChangeConfigurationParams) -> None:
@@ -164,7 +160,7 @@ def warm(ls: Server, params: types.ExecuteCommandParams) -> contract.Status:
 
 
 def status(ls: Server, _: types.ExecuteCommandParams) -> contract.Status:
-    """Return what the server does and holds."""
+    """Return the state of the server."""
     return ls.status
 
 
@@ -187,37 +183,6 @@ def show_trace(ls: Server, _: types.ExecuteCommandParams) -> contract.Trace:
 def _cancel(ls: Server, params: object) -> int:
     id_, uri = parse_cancel(params)
     return ls.edits.cancel("cancelled", id=id_, uri=uri)
-
-
-async def _watch_settings(ls: Server) -> None:
-    """Ask the client to notify the server when the settings change."""
-    method = types.WORKSPACE_DID_CHANGE_CONFIGURATION
-    options = types.DidChangeConfigurationRegistrationOptions(section=contract.SECTION)
-    registration = types.Registration(id=method, method=method, register_options=options)
-    try:
-        await ls.client_register_capability_async(types.RegistrationParams([registration]))
-    except JsonRpcException as error:
-        ls.client.log(types.MessageType.Warning, f"{method}: {error.message}")
-
-
-async def _exit_with_client(ls: Server, process: int) -> None:
-    """End this process when the client's has ended without a word."""
-    while _is_alive(process):  # noqa: ASYNC110 - the system has no event for it everywhere
-        await asyncio.sleep(_PARENT_S)
-    await asyncio.to_thread(ls.stop)
-    # The thread that waits for the client's next message cannot be woken: its pipe may be held
-    # open by a process that the client left behind.
-    os._exit(0)
-
-
-def _is_alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except (PermissionError, OverflowError):
-        return True
-    return True
 
 
 _CODE_ACTION_OPTIONS: Final = types.CodeActionOptions(

@@ -1,4 +1,4 @@
-"""What a client asks for, checked: the arguments of commands, and the span an edit is about.
+"""The arguments of the client's commands, checked, and the span an edit is about.
 
 An argument that is wrong is refused by its name (JsonRpcInvalidParams). Unknown keys are ignored:
 a newer client may send them. Knows the shapes of `redraft.lsp.contract`; nothing of the server.
@@ -51,6 +51,12 @@ def parse_edit(arguments: Sequence[object] | None) -> EditCommand:
     if scope is not None and scope not in get_args(Scope):
         names = ", ".join(get_args(Scope))
         raise JsonRpcInvalidParams(f"scope must be one of {names}, not {scope!r}")
+    range_ = None
+    if (ends := _take(params, "range", dict)) is not None:
+        range_ = types.Range(_parse_position(ends, "start"), _parse_position(ends, "end"))
+    elif params.get("position") is not None:
+        position = _parse_position(params, "position")
+        range_ = types.Range(position, position)
     instruction = _take(params, "instruction", str)
     if not instruction or not instruction.strip():
         raise JsonRpcInvalidParams("instruction must say what to change")
@@ -58,7 +64,7 @@ def parse_edit(arguments: Sequence[object] | None) -> EditCommand:
         uri=_require(params, "uri", str),
         instruction=instruction,
         version=_take(params, "version", int),
-        range=_parse_range(params),
+        range=range_,
         scope=scope,  # type: ignore[arg-type]  # one of Scope's names, as checked above
         preview=bool(_take(params, "preview", bool)),
         partial=bool(_take(params, "partial", bool)),
@@ -135,16 +141,6 @@ def _require(params: Mapping[str, object], key: str, kind: type[_T]) -> _T:
     if value is None:
         raise JsonRpcInvalidParams(f"{key} is missing")
     return value
-
-
-def _parse_range(params: Mapping[str, object]) -> types.Range | None:
-    """Return `range`, or `position` as an empty range."""
-    if (range_ := _take(params, "range", dict)) is not None:
-        return types.Range(_parse_position(range_, "start"), _parse_position(range_, "end"))
-    if params.get("position") is None:
-        return None
-    position = _parse_position(params, "position")
-    return types.Range(position, position)
 
 
 def _parse_position(params: Mapping[str, object], key: str) -> types.Position:

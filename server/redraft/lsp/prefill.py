@@ -90,18 +90,6 @@ class Prefiller:
             instruction="-",  # no part of what is prefilled
             language=document.language,
         )
-        try:
-            settings = self._load_settings(document)
-            while not await self._prefill(request, settings):
-                pass  # a request interrupted it; what is prefilled so far stays
-        except RedraftError as error:
-            # The edit that follows will tell the user.
-            log.warning("a document was not prefilled: %s", error)
-            return
-        self._versions[document.uri] = (document.version, self._worker.n_loads)
-
-    async def _prefill(self, request: EditRequest, settings: Settings) -> bool:
-        """Prefill until it is done or a request interrupts it. Return True where it is done."""
 
         def work(model: LanguageModel, cancelled: Callable[[], bool]) -> bool:
             prompt = build_prompt(request, model, max_tokens=_REPLY)
@@ -110,8 +98,17 @@ class Prefiller:
                 model.prefill(prompt.file, exactness=exactness, cancelled=cancelled)
             return not cancelled()
 
-        job = self._worker.background(settings, work)
         try:
-            return await asyncio.wrap_future(job.future)
-        finally:
-            job.cancel()
+            settings = self._load_settings(document)
+            is_done = False
+            while not is_done:  # a request interrupted it; what is prefilled so far stays
+                job = self._worker.background(settings, work)
+                try:
+                    is_done = await asyncio.wrap_future(job.future)
+                finally:
+                    job.cancel()
+        except RedraftError as error:
+            # The edit that follows will tell the user.
+            log.warning("a document was not prefilled: %s", error)
+            return
+        self._versions[document.uri] = (document.version, self._worker.n_loads)

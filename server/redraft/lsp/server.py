@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 from lsprotocol import types
+from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
 
 from redraft import __version__, models
@@ -29,6 +30,7 @@ from redraft.lsp.transport import MessageReader, MessageWriter, ServerProtocol, 
 
 __all__ = ["OpenModel", "Server", "StatusNotifier", "serve"]
 
+_PARENT_S: Final = 3.0  # between two checks that the client's process still lives
 _SETTINGS_S: Final = 2.0  # a client that does not answer gets the defaults
 
 log = logging.getLogger("redraft.lsp")
@@ -113,7 +115,7 @@ class Server(LanguageServer):
 
     @property
     def status(self) -> contract.Status:
-        """What the server does and holds."""
+        """The state of the server, for `redraft.status`."""
         try:
             model = self.config.load_settings(self._any_file).model or models.DEFAULT.name
         except InputError:  # the edit that needs the settings tells what is wrong with them
@@ -143,6 +145,16 @@ class Server(LanguageServer):
         self._settings_deadline = asyncio.get_running_loop().time() + _SETTINGS_S
         self._settings_task = self.start_task(request())
 
+    async def watch_settings(self) -> None:
+        """Ask the client to notify the server when the settings change."""
+        method = types.WORKSPACE_DID_CHANGE_CONFIGURATION
+        options = types.DidChangeConfigurationRegistrationOptions(section=contract.SECTION)
+        registration = types.Registration(id=method, method=method, register_options=options)
+        try:
+            await self.client_register_capability_async(types.RegistrationParams([registration]))
+        except JsonRpcException as error:
+            self.client.log(types.MessageType.Warning, f"{method}: {error.message}")
+
     async def wait_for_settings(self) -> None:
         """Wait for settings that were asked for, but not for ever."""
         if self._settings_task and not self._settings_task.done():
@@ -170,11 +182,32 @@ class Server(LanguageServer):
         with suppress(InputError):
             self.worker.background(self.config.load_settings(self._any_file), lambda *_: None)
 
+    async def exit_with_client(self, process: int) -> None:
+        """End this process when the client's, of the id `process`, has ended without a word."""
+        if not _is_alive(process):
+            return  # as from inside a container, where the client's id means nothing
+        while _is_alive(process):  # noqa: ASYNC110 - the system has no event for it everywhere
+            await asyncio.sleep(_PARENT_S)
+        await asyncio.to_thread(self.stop)
+        # The thread that waits for the client's next message cannot be woken: its pipe may be held
+        # open by a process that the client left behind.
+        os._exit(0)
+
     def stop(self) -> None:
         """End everything that runs."""
         self.model_download.stop()
         self.edits.cancel("the server is shutting down")
         self.worker.stop()
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        return True
+    return True
 
 
 class StatusNotifier:
@@ -200,15 +233,16 @@ class StatusNotifier:
 
     def update(self) -> None:
         """Send the status soon if it has changed. Call on any thread."""
+
+        def send() -> None:
+            self._is_due = False
+            status = self._read_status()
+            news = (status["model"], [edit["id"] for edit in status["edits"]])
+            if news != self._last:
+                self._last = news
+                self._send(status)
+
         if self._loop and not self._is_due:
             self._is_due = True
             with suppress(RuntimeError):  # the loop is closed: there is no client any more
-                self._loop.call_soon_threadsafe(self._send_changes)
-
-    def _send_changes(self) -> None:
-        self._is_due = False
-        status = self._read_status()
-        news = (status["model"], [edit["id"] for edit in status["edits"]])
-        if news != self._last:
-            self._last = news
-            self._send(status)
+                self._loop.call_soon_threadsafe(send)

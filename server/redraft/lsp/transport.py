@@ -59,20 +59,13 @@ class ServerProtocol(LanguageServerProtocol):
         if fault or not isinstance(message, dict):
             log.warning("not a message of the protocol: %s", fault)
             self._refuse(message, JsonRpcInvalidRequest(fault))
-        elif "method" not in message:
+            return
+        if "method" not in message:
             self._receive_response(message)
-        elif error := self._check_order(message):
+            return
+        if error := self._check_order(message):
             self._refuse(message, error)
-        else:
-            self._dispatch(message)
-
-    def refuse_unparsed(self, error: Exception) -> None:
-        """Answer a body that is not JSON."""
-        log.warning("a message is not JSON: %s", type(error).__name__)
-        self._refuse({"id": None, "method": ""}, JsonRpcParseError("the message is not JSON"))
-
-    def _dispatch(self, message: dict[str, Any]) -> None:
-        """Hand a request or a notification to its handler."""
+            return
         method = message["method"]
         try:
             if self.get_message_type(method):
@@ -89,6 +82,11 @@ class ServerProtocol(LanguageServerProtocol):
         if method == types.INITIALIZE:
             self.is_initialized = True
         super().handle_message(structured)
+
+    def refuse_unparsed(self, error: Exception) -> None:
+        """Answer a body that is not JSON."""
+        log.warning("a message is not JSON: %s", type(error).__name__)
+        self._refuse({"id": None, "method": ""}, JsonRpcParseError("the message is not JSON"))
 
     def _check_order(self, message: Mapping[str, Any]) -> JsonRpcException | None:
         """Return the error for a message that may not come now, or not with an id."""

@@ -25,7 +25,7 @@
 
 ---@alias redraft.Scope "function"|"selection"|"file"
 
---- What a client may say of itself.
+--- The client's settings and abilities, sent with `initialize`.
 ---@class redraft.InitializationOptions
 --- Settings of clients that cannot be asked; the same keys as the section `redraft`.
 ---@field settings? table<string, any>
@@ -36,7 +36,7 @@
 --- `true`: send `redraft/status`.
 ---@field statusNotifications? boolean
 
---- Where to edit and how to answer, whatever the instruction is.
+--- The place of an edit and the form of its answer, whatever the instruction is.
 ---@class redraft.EditOptions
 --- An open document.
 ---@field uri string
@@ -88,7 +88,7 @@
 --- An open document; without, the model is loaded and nothing prefilled.
 ---@field uri? string
 
---- What an edit cost.
+--- The cost of an edit; times in seconds.
 ---@class redraft.EditStats
 ---@field promptTokens integer
 --- Prompt tokens that were prefilled already.
@@ -113,7 +113,7 @@
 ---@field uri string
 ---@field outcome "started"
 
---- What every edit that has ended is answered with.
+--- The part of the answer that every edit that has ended has.
 ---@class redraft.EndedEdit
 --- The edit's name.
 ---@field id string
@@ -137,7 +137,7 @@
 --- The version of the document they are for.
 ---@field version integer
 
---- How far an edit is.
+--- The progress of an edit.
 ---@class redraft.EditProgress
 --- The edit's name.
 ---@field id string
@@ -161,7 +161,7 @@
 ---@field name string
 ---@field state redraft.ModelState
 
---- What the server does and holds.
+--- The state of the server.
 ---@class redraft.Status
 --- The version of redraft.
 ---@field version string
@@ -175,7 +175,7 @@
 --- The URIs of prefilled documents, with the version that was prefilled.
 ---@field warm table<string, integer>
 
---- How an edit ended.
+--- An edit that has ended.
 ---@class redraft.TracedEdit: redraft.EditProgress
 ---@field outcome redraft.Ending
 --- Why there is no edit.
@@ -212,11 +212,11 @@ return {
   --- Load the model and prefill a document in the background. Takes `WarmParams`, answers `Status`
   --- at once.
   WARM = "redraft.warm",
-  --- Tell what the server does and holds. Answers `Status`.
+  --- Report the state of the server. Answers `Status`.
   STATUS = "redraft.status",
   --- Free the model and read the settings again; the next edit loads the model. Answers `Status`.
   RELOAD = "redraft.reload",
-  --- Tell how the last edits ended and how the last reply was decoded. Answers `Trace`.
+  --- Report how the last edits ended and how the last reply was decoded. Answers `Trace`.
   SHOW_TRACE = "redraft.showTrace",
   --- A command of the client: ask the user for an instruction, then call `redraft.edit` with it.
   --- Takes `PromptParams`. Offered only to clients that name it in `clientCommands`.
