@@ -203,7 +203,7 @@ class Editor:
                     return message.get("params")
             await asyncio.wait_for(self._arrived[method].wait(), 60)
 
-    def said(self, method: str) -> list[Any]:
+    def params_of(self, method: str) -> list[Any]:
         return [m["params"] for m in self.received if m.get("method") == method]
 
     async def _read(self) -> None:

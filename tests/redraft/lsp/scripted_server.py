@@ -105,8 +105,8 @@ def _decode(
 
 
 def _script(prompt: Prompt) -> dict[str, Any]:
-    asked = "".join(piece.text for piece in prompt.request)
-    line = next(line for line in asked.split("\n") if line.startswith('{"'))
+    request = "".join(piece.text for piece in prompt.request)
+    line = next(line for line in request.split("\n") if line.startswith('{"'))
     return json.loads(line)
 
 
@@ -147,8 +147,8 @@ def _register(server: Server, register: Callable[[Server], None] = handlers.regi
 
     @server.feature("test/document")
     def document(ls: Server, params: Any) -> dict[str, Any]:
-        found = ls.documents.get(params["uri"])
-        return {"text": found.text if found else None, "version": found and found.version}
+        copy = ls.documents.get(params["uri"])
+        return {"text": copy and copy.text, "version": copy and copy.version}
 
     @server.feature("test/model")
     def model(ls: Server, params: Any) -> dict[str, Any]:

@@ -47,24 +47,24 @@ def editor(shared: Editor) -> Editor:
     return shared
 
 
-def place(editor: Editor, document: OpenDocument, part: str) -> dict:
+def range_of(editor: Editor, document: OpenDocument, part: str) -> dict:
     start = document.text.index(part)
     return document.range(start, start + len(part), editor.unit)
 
 
-async def edited(
+async def edit_function(
     editor: Editor, document: OpenDocument, part: str, instruction: str, **more
 ) -> dict:
     """An edit of the function that holds `part`."""
-    at = place(editor, document, part)
+    at = range_of(editor, document, part)
     return await editor.edit(document, instruction, range=at, scope="function", **more)
 
 
-async def refused(editor: Editor, document: OpenDocument, part: str, instruction: str) -> str:
+async def refusal_of(editor: Editor, document: OpenDocument, part: str, instruction: str) -> str:
     """The message of an edit that must be refused and leave everything as it is."""
     before = document.text
     with pytest.raises(ResponseError) as caught:
-        await edited(editor, document, part, instruction)
+        await edit_function(editor, document, part, instruction)
     assert caught.value.code == -32803
     assert document.text == before
     assert await editor.server_text(document) == before
@@ -75,7 +75,7 @@ async def refused(editor: Editor, document: OpenDocument, part: str, instruction
 async def test_c01_a_selection_in_a_line_is_all_that_changes(editor: Editor) -> None:
     document = editor.open(URI, WAVES)
     await editor.edit(
-        document, script(sub=["price", "cost"]), range=place(editor, document, "price * qty")
+        document, script(sub=["price", "cost"]), range=range_of(editor, document, "price * qty")
     )
     assert document.text == WAVES.replace("price * qty", "cost * qty")
     assert await editor.server_text(document) == document.text
@@ -87,7 +87,7 @@ async def test_c02_edits_stay_in_the_method_and_mass_deletion_is_refused(editor:
         for n in range(45)
     )
     document = editor.open(URI, text)
-    await edited(editor, document, "# π 17", script(sub=["a = 17", "a = 18"]))
+    await edit_function(editor, document, "# π 17", script(sub=["a = 17", "a = 18"]))
     assert document.text == text.replace("a = 17", "a = 18")
     editor.applied.clear()
     big = editor.open("file:///work/big.py", text)
@@ -105,7 +105,7 @@ async def test_c03_tags_fences_and_talk_never_reach_the_document(editor: Editor)
     )
     document = editor.open(URI, WAVES)
     try:
-        await edited(editor, document, "v = λ", script(reply=reply))
+        await edit_function(editor, document, "v = λ", script(reply=reply))
     except ResponseError:
         assert document.text == WAVES
     else:
@@ -119,7 +119,7 @@ async def test_c04_a_method_that_comes_back_dedented_is_indented_again(editor: E
         "    return value\n```\n"
     )
     document = editor.open(URI, WAVES)
-    await edited(editor, document, "value + 1", script(reply=reply))
+    await edit_function(editor, document, "value + 1", script(reply=reply))
     assert document.text == WAVES.replace("value + 1", "value + 2")
     assert len(editor.spans[0]) == 1
 
@@ -136,15 +136,15 @@ async def test_c05_a_fence_inside_does_not_end_the_edit(editor: Editor) -> None:
 async def test_c06_a_reply_cut_at_the_limit_is_no_edit(editor: Editor) -> None:
     async with Editor(unit=editor.unit, options={"settings": {"maxTokens": 8}}) as limited:
         document = limited.open(URI, WAVES)
-        said = await refused(limited, document, "v = λ", script(sub=["v", "w"]))
-        assert "8 tokens; raise redraft.maxTokens or" in said
+        message = await refusal_of(limited, document, "v = λ", script(sub=["v", "w"]))
+        assert "8 tokens; raise redraft.maxTokens or" in message
 
 
 async def test_c07_an_elided_reply_is_refused_or_restored(editor: Editor) -> None:
     reply = "def read(self):\n    value = 1\n    # ... rest of the code unchanged ...\n```\n"
     document = editor.open(URI, WAVES)
     try:
-        await edited(editor, document, "value + 1", script(reply=reply))
+        await edit_function(editor, document, "value + 1", script(reply=reply))
     except ResponseError:
         assert document.text == WAVES
     assert "rest of the code" not in document.text
@@ -153,7 +153,7 @@ async def test_c07_an_elided_reply_is_refused_or_restored(editor: Editor) -> Non
 async def test_c08_white_space_at_line_ends_alone_is_no_change(editor: Editor) -> None:
     reply = 'def speed(λ, ν):\n    """Speed: λ·ν.\u2028Second line."""\n    v = λ * ν  \n    return v\t\n```\n'
     document = editor.open(URI, WAVES)
-    answer = await edited(editor, document, "v = λ", script(reply=reply))
+    answer = await edit_function(editor, document, "v = λ", script(reply=reply))
     assert answer["outcome"] == "unchanged"
     assert not editor.applied
 
@@ -169,7 +169,7 @@ async def test_c09_every_kept_line_keeps_its_ending(
     lines = WAVES.split("\n")
     text = "".join(line + ending(n) for n, line in enumerate(lines))
     document = editor.open(URI, text)
-    await edited(editor, document, "value + 1", script(sub=["value + 1", "value + 2"]))
+    await edit_function(editor, document, "value + 1", script(sub=["value + 1", "value + 2"]))
     assert document.text == text.replace("value + 1", "value + 2")
     assert await editor.server_text(document) == document.text
 
@@ -187,7 +187,7 @@ async def test_c10_columns_after_multibyte_text(editor: Editor, part: str, new: 
     preview = await editor.edit(
         document,
         script(reply=f"{new}\n```\n"),
-        range=place(editor, document, part),
+        range=range_of(editor, document, part),
         preview=True,
     )
     document.apply(preview["edits"], editor.unit)
@@ -201,7 +201,7 @@ async def test_c11_the_copy_stays_equal_below_odd_line_breaks(editor: Editor) ->
         start = document.text.index(part)
         editor.change(document, start, start + len(part), new)
         assert await editor.server_text(document) == document.text
-    await edited(editor, document, "value + 1", script(sub=["value + 1", "value + 2"]))
+    await edit_function(editor, document, "value + 1", script(sub=["value + 1", "value + 2"]))
     assert "value + 2" in document.text
     assert await editor.server_text(document) == document.text
 
@@ -215,7 +215,7 @@ async def test_c12_lines_added_above_and_below_shift_the_edit(
 ) -> None:
     document = editor.open(URI, WAVES)
     _, answer = editor.begin_edit(
-        document, SLOW, range=place(editor, document, "value + 1"), scope="function"
+        document, SLOW, range=range_of(editor, document, "value + 1"), scope="function"
     )
     await editor.until("$/progress")
     if is_whole:
@@ -233,7 +233,7 @@ async def test_c12_lines_added_above_and_below_shift_the_edit(
 async def test_c12_a_change_inside_the_target_refuses_the_edit(editor: Editor) -> None:
     document = editor.open(URI, WAVES)
     _, answer = editor.begin_edit(
-        document, SLOW, range=place(editor, document, "value + 1"), scope="function"
+        document, SLOW, range=range_of(editor, document, "value + 1"), scope="function"
     )
     await editor.until("$/progress")
     start = document.text.index("value + 1")
@@ -248,7 +248,7 @@ async def test_c12_a_change_inside_the_target_refuses_the_edit(editor: Editor) -
 async def test_c12_a_change_that_is_undone_is_none(editor: Editor) -> None:
     document = editor.open(URI, WAVES)
     _, answer = editor.begin_edit(
-        document, SLOW, range=place(editor, document, "value + 1"), scope="function"
+        document, SLOW, range=range_of(editor, document, "value + 1"), scope="function"
     )
     await editor.until("$/progress")
     start = document.text.index("value + 1")
@@ -260,7 +260,7 @@ async def test_c12_a_change_that_is_undone_is_none(editor: Editor) -> None:
 
 async def test_c13_only_the_changed_characters_are_touched(editor: Editor) -> None:
     document = editor.open(URI, WAVES)
-    await edited(editor, document, "v = λ", script(sub=["v = λ * ν", "v = λ * ν * 2"]))
+    await edit_function(editor, document, "v = λ", script(sub=["v = λ * ν", "v = λ * ν * 2"]))
     ((start, stop, _),) = editor.spans[0]
     line = WAVES.index("    v = λ * ν\n")
     assert line <= start <= stop <= line + len("    v = λ * ν")
@@ -268,10 +268,10 @@ async def test_c13_only_the_changed_characters_are_touched(editor: Editor) -> No
 
 async def test_c14_a_failing_library_leaves_document_and_server_as_they_are(editor: Editor) -> None:
     document = editor.open(URI, WAVES)
-    said = await refused(editor, document, "v = λ", script(fail="llama.cpp refused a pass"))
-    assert "llama.cpp" in said
-    assert "RuntimeError" in await refused(editor, document, "v = λ", script(bug=True))
-    answer = await edited(editor, document, "v = λ", script(sub=["v = ", "w = "]))
+    message = await refusal_of(editor, document, "v = λ", script(fail="llama.cpp refused a pass"))
+    assert "llama.cpp" in message
+    assert "RuntimeError" in await refusal_of(editor, document, "v = λ", script(bug=True))
+    answer = await edit_function(editor, document, "v = λ", script(sub=["v = ", "w = "]))
     assert answer["outcome"] == "applied"
 
 
@@ -286,6 +286,6 @@ async def test_c14_a_broken_model_file_is_named(
         document = real.open(URI, WAVES)
         for _ in range(2):
             with pytest.raises(ResponseError, match=r"broken\.gguf"):
-                await edited(real, document, "v = λ", "rename v")
+                await edit_function(real, document, "v = λ", "rename v")
         assert not real.applied
         assert (await real.command("redraft.status"))["model"]["state"] == "unloaded"

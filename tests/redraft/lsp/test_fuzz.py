@@ -159,7 +159,7 @@ async def test_an_announced_size_beyond_reason_is_refused_and_the_next_message_r
     async with Editor() as editor:
         editor.send_body(b"x" * (65 * 2**20))
         assert (await editor.command("redraft.status"))["documents"] == 0
-        assert editor.said("error")[0]["code"] == -32700
+        assert editor.params_of("error")[0]["code"] == -32700
 
 
 @pytest.mark.asyncio
@@ -177,4 +177,4 @@ async def test_what_comes_before_initialize_and_after_shutdown_is_refused() -> N
     assert late.exception().code == -32600
     editor.notify("exit")
     assert await asyncio.wait_for(editor.process.wait(), 10) == 0
-    assert json.dumps(editor.said("error")) == "[]"
+    assert json.dumps(editor.params_of("error")) == "[]"

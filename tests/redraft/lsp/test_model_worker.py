@@ -120,7 +120,7 @@ def test_a_cancelled_job_that_waits_never_runs(worker: ModelWorker) -> None:
     assert not ran
 
 
-def test_what_goes_wrong_is_told_and_the_thread_lives_on(worker: ModelWorker) -> None:
+def test_errors_are_raised_and_the_thread_lives_on(worker: ModelWorker) -> None:
     with pytest.raises(ModelError):
         worker.request(Settings(model="missing"), lambda *_: None).future.result(5)
     assert worker.state == "unloaded"

@@ -42,7 +42,7 @@ async def test_only_a_status_that_differs_is_sent() -> None:
 
 
 @pytest.mark.asyncio
-async def test_what_changes_in_one_turn_is_told_once_from_whatever_thread() -> None:
+async def test_changes_in_one_turn_are_sent_once_from_any_thread() -> None:
     server = FakeServer()
     server.notifier.start()
     for name in "abc":

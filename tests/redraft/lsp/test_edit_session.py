@@ -17,7 +17,7 @@ SLOW = script(sub=["amount", "sum_"], prefill_s=0.3, token_s=0.005)
 pytestmark = pytest.mark.asyncio
 
 
-def at(editor: Editor, document: OpenDocument, part: str) -> dict[str, int]:
+def position_of(editor: Editor, document: OpenDocument, part: str) -> dict[str, int]:
     return document.position(document.text.index(part), editor.unit)
 
 
@@ -36,7 +36,7 @@ async def error_of(answer: "asyncio.Future[Any]") -> ResponseError:
 async def test_the_function_around_the_cursor_is_edited_as_one_labelled_edit() -> None:
     async with Editor() as editor:
         document = editor.open(URI, SHOP)
-        answer = await editor.edit(document, RENAME, position=at(editor, document, "+="))
+        answer = await editor.edit(document, RENAME, position=position_of(editor, document, "+="))
         assert answer["outcome"] == "applied"
         assert answer["stats"]["outputTokens"] > 0
         assert document.text == RENAMED
@@ -73,7 +73,7 @@ async def test_without_wait_the_command_is_answered_before_the_edit_is_made() ->
 
 
 @pytest.mark.parametrize(
-    ("instruction", "kind", "said"),
+    ("instruction", "kind", "message"),
     [
         (script(sub=["amount", "amount"]), 3, "no changes"),
         (script(fail="the library failed"), 2, "the library failed"),
@@ -81,15 +81,15 @@ async def test_without_wait_the_command_is_answered_before_the_edit_is_made() ->
     ],
     ids=["unchanged", "failed", "bug"],
 )
-async def test_without_wait_the_user_is_told_how_it_ended(
-    instruction: str, kind: int, said: str
+async def test_without_wait_a_message_says_how_it_ended(
+    instruction: str, kind: int, message: str
 ) -> None:
     async with Editor() as editor:
         document = editor.open(URI, SHOP)
         await editor.edit(document, instruction, scope="file", wait=False)
         params = await editor.until("window/showMessage")
         assert params["type"] == kind
-        assert said in params["message"]
+        assert message in params["message"]
 
 
 async def test_progress_rises_and_partial_text_grows() -> None:
@@ -97,13 +97,15 @@ async def test_progress_rises_and_partial_text_grows() -> None:
         document = editor.open(URI, SHOP)
         answer = await editor.edit(document, SLOW, scope="file", partial=True, id="mine")
         assert answer["id"] == "mine"
-        values = [p["value"] for p in editor.said("$/progress") if p["token"] == "redraft/mine"]
+        values = [
+            p["value"] for p in editor.params_of("$/progress") if p["token"] == "redraft/mine"
+        ]
         assert [v["kind"] for v in (values[0], values[-1])] == ["begin", "end"]
         shares = [v["percentage"] for v in values if v["kind"] == "report"]
         assert shares == sorted(shares)
         assert shares[-1] > 40
         assert "tokens/s" in values[-2]["message"]
-        texts = [p["text"] for p in editor.said("redraft/partial") if p["phase"] == "decode"]
+        texts = [p["text"] for p in editor.params_of("redraft/partial") if p["phase"] == "decode"]
         assert len(texts) > 2
         assert all(new.startswith(old) for old, new in itertools.pairwise(texts))
 
@@ -112,7 +114,7 @@ async def test_partial_text_is_not_sent_unasked() -> None:
     async with Editor() as editor:
         document = editor.open(URI, SHOP)
         await editor.edit(document, SLOW, scope="file")
-        assert not editor.said("redraft/partial")
+        assert not editor.params_of("redraft/partial")
 
 
 async def test_a_token_of_the_client_is_used_for_progress() -> None:
@@ -123,8 +125,8 @@ async def test_a_token_of_the_client_is_used_for_progress() -> None:
             "workspace/executeCommand",
             {"command": "redraft.edit", "arguments": [argument], "workDoneToken": 77},
         )
-        assert {p["token"] for p in editor.said("$/progress")} == {77}
-        assert not editor.said("window/workDoneProgress/create")
+        assert {p["token"] for p in editor.params_of("$/progress")} == {77}
+        assert not editor.params_of("window/workDoneProgress/create")
         assert document.text == RENAMED
 
 
@@ -177,7 +179,7 @@ async def test_an_edit_that_the_editor_refuses_for_a_newer_version_is_sent_again
             return {"applied": False}
 
         editor.on_request["workspace/applyEdit"] = refuse_once
-        answer = await editor.edit(document, RENAME, position=at(editor, document, "+="))
+        answer = await editor.edit(document, RENAME, position=position_of(editor, document, "+="))
         assert answer["outcome"] == "applied"
         assert document.text == "# typed\n" + RENAMED
 
@@ -238,7 +240,7 @@ async def test_a_client_that_takes_no_edits_is_told_to_ask_for_a_preview() -> No
 
 
 @pytest.mark.parametrize(
-    ("argument", "code", "said"),
+    ("argument", "code", "message"),
     [
         ({"uri": "file:///no.py"}, -32602, "not open"),
         ({"version": 9}, -32801, "version 9"),
@@ -253,7 +255,7 @@ async def test_a_client_that_takes_no_edits_is_told_to_ask_for_a_preview() -> No
     ids=lambda value: str(value)[:40],
 )
 async def test_a_wrong_request_is_answered_with_what_is_wrong(
-    argument: dict[str, Any], code: int, said: str
+    argument: dict[str, Any], code: int, message: str
 ) -> None:
     async with Editor() as editor:
         document = editor.open(URI, SHOP)
@@ -262,7 +264,7 @@ async def test_a_wrong_request_is_answered_with_what_is_wrong(
         _, answer = editor.begin_edit(document, instruction, **more)
         error = await error_of(answer)
         assert error.code == code
-        assert said in error.message
+        assert message in error.message
 
 
 async def test_a_language_without_grammar_can_be_edited_by_selection() -> None:
@@ -322,33 +324,33 @@ async def test_the_model_is_freed_when_idle_and_loaded_again_on_demand() -> None
         assert document.text == SHOP
 
 
-def standing(status: dict[str, Any]) -> tuple[str, int]:
+def summarize(status: dict[str, Any]) -> tuple[str, int]:
     return status["model"]["state"], len(status["edits"])
 
 
-async def test_a_client_that_wants_to_is_told_of_each_change_of_the_status() -> None:
+async def test_each_change_of_the_status_is_sent_to_a_client_that_asks_for_it() -> None:
     async with Editor(options={"statusNotifications": True}) as editor:
         first = await editor.until("redraft/status")
-        assert standing(first) == ("unloaded", 0)
+        assert summarize(first) == ("unloaded", 0)
         assert first.keys() == (await editor.command("redraft.status")).keys()
         document = editor.open(URI, SHOP)
         await editor.edit(document, SLOW, scope="file")
-        await editor.until("redraft/status", lambda status: standing(status) == ("loaded", 0))
+        await editor.until("redraft/status", lambda status: summarize(status) == ("loaded", 0))
         await editor.command("redraft.reload")
         await editor.status(lambda status: status["model"]["state"] == "unloaded")
-        told = [standing(status) for status in editor.said("redraft/status")]
-        assert all(new != old for old, new in itertools.pairwise(told))
-        told = [each for each in told if each != ("loading", 1)]  # may be over too soon
-        assert told == [
+        states = [summarize(status) for status in editor.params_of("redraft/status")]
+        assert all(new != old for old, new in itertools.pairwise(states))
+        states = [state for state in states if state != ("loading", 1)]  # may be over too soon
+        assert states == [
             *[("unloaded", 0), ("unloaded", 1), ("loaded", 1), ("loaded", 0)],
             ("unloaded", 0),
         ]
 
 
-async def test_no_other_client_is() -> None:
+async def test_the_status_is_not_sent_unasked() -> None:
     async with Editor() as editor:
         await editor.edit(editor.open(URI, SHOP), RENAME, scope="file")
-        assert not editor.said("redraft/status")
+        assert not editor.params_of("redraft/status")
 
 
 @pytest.mark.parametrize("choice", ["Download", "Not now", None])
@@ -368,7 +370,7 @@ async def test_a_missing_model_is_offered_for_download(choice: str | None, tmp_p
         assert [action["title"] for action in question["actions"]] == ["Download", "Not now"]
         if choice == "Download":
             assert (await answer)["outcome"] == "applied"
-            steps = [p["value"].get("message") for p in editor.said("$/progress")]
+            steps = [p["value"].get("message") for p in editor.params_of("$/progress")]
             assert "downloading" in steps
         else:
             assert "not on this machine" in (await error_of(answer)).message
