@@ -55,7 +55,7 @@ def set_up(requirements: Sequence[Requirement]) -> list[str]:
         try:
             requirement.install()
         except (InstallError, MissingToolError) as error:
-            unmet.append(f"not installed, its tests are skipped: {requirement.name}: {error}")
+            unmet.append(f"{requirement.name} is missing, its tests are skipped: {error}")
     return unmet
 
 
@@ -171,7 +171,7 @@ REQUIREMENTS = (
         install=lambda: fill(tools.stylua_home(), _install_stylua),
     ),
     Requirement(
-        name="VS Code extension's build tools",
+        name="npm tree of the VS Code extension",
         find=tools.find_extension_modules,
         install=lambda: fill(tools.extension_modules_home(), _install_extension_modules),
     ),

@@ -36,7 +36,7 @@ def test_what_cannot_be_installed_is_listed_and_keeps_nothing_else_from_it():
             create_requirement(is_here=False, install=lambda: installed.append("the next")),
         ]
     )
-    assert unmet == ["not installed, its tests are skipped: the tool: there is no network"]
+    assert unmet == ["the tool is missing, its tests are skipped: there is no network"]
     assert installed == ["the next"]
 
 
@@ -99,5 +99,5 @@ def test_a_test_that_lacks_its_tool_names_the_step(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(shutil, "which", lambda _: None)
     monkeypatch.setattr(tools, "CACHE", tmp_path)
     for requirement in setup.REQUIREMENTS:
-        with pytest.raises(MissingToolError, match="is not installed: run `make test-setup`"):
+        with pytest.raises(MissingToolError, match="not installed, run `make test-setup`"):
             requirement.find()

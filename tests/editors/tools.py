@@ -33,7 +33,7 @@ class MissingToolError(Exception):
     """A tool is not on this machine; the message says which, and how to get it."""
 
     def __init__(self, tool: str, *, advice: str = "run `make test-setup`") -> None:
-        super().__init__(f"{tool} is not installed: {advice}")
+        super().__init__(f"{tool}: not installed, {advice}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,13 +71,13 @@ def find_npm() -> str:
 
     Raises MissingToolError.
     """
-    advice = f"get Node {OLDEST_NODE} or newer from your system or from https://nodejs.org"
+    advice = f"get Node {OLDEST_NODE} from your system or from https://nodejs.org"
     node, npm = shutil.which("node"), shutil.which("npm")
     if node is None or npm is None:
         raise MissingToolError("Node with npm", advice=advice)
     version = subprocess.run([node, "--version"], capture_output=True, text=True, check=True).stdout
     if int(version.strip("v\n").partition(".")[0]) < OLDEST_NODE:
-        raise MissingToolError(f"Node {OLDEST_NODE} (this is {version.strip()})", advice=advice)
+        raise MissingToolError(f"Node {OLDEST_NODE} or newer", advice=advice)
     return npm
 
 
@@ -87,7 +87,7 @@ def find_extension_modules() -> Path:
     Raises MissingToolError.
     """
     return (
-        _find_folder(extension_modules_home(), "VS Code extension's build tools") / "node_modules"
+        _find_folder(extension_modules_home(), "npm tree of the VS Code extension") / "node_modules"
     )
 
 
