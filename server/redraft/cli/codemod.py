@@ -390,7 +390,7 @@ def _plan_rest(run_options: RunOptions, log: RunLog) -> Plan:
     # The limit was applied when the run began, and counted none of these.
     unlimited = replace(run_options, limit=None)
     mended = _plan(unlimited, [path for path in broken if path.exists()])
-    files = (*log.remaining, *mended.files)
+    files = (*log.remaining_files, *mended.files)
     return Plan(root=run_options.root, files=files, broken=mended.broken)
 
 
@@ -429,7 +429,7 @@ def _edit_files(
                 journal.append(started)
             else:
                 reporter.report_resumed(log)
-                for announced in log.unsettled:
+                for announced in log.unsettled_writes:
                     reporter.add(writer.settle(announced))
         if not planned.files or interrupt.requested:
             return
@@ -552,7 +552,7 @@ def _print_run(log: RunLog, *, as_json: bool) -> None:
 def _file_states(log: RunLog) -> dict[str, str]:
     """Return the state of each file of the plan in one word."""
     states = {file.path: "left" for file in log.started.files}
-    states |= {write.path: "unsettled" for write in log.unsettled}
+    states |= {write.path: "unsettled" for write in log.unsettled_writes}
     for path, closed in log.closed.items():
         states[path] = "written" if closed.written else closed.state
     return states | dict.fromkeys(log.undone, "undone")

@@ -141,17 +141,17 @@ class RunLog:
     @property
     def is_finished(self) -> bool:
         """True where every file of the plan is done with, and none failed."""
-        return not self.unsettled and not self.remaining
+        return not self.unsettled_writes and not self.remaining_files
 
     @property
-    def unsettled(self) -> tuple[WriteAnnounced, ...]:
+    def unsettled_writes(self) -> tuple[WriteAnnounced, ...]:
         """The writes that may have happened or not."""
         return tuple(write for path, write in self.announced.items() if path not in self.closed)
 
     @property
-    def remaining(self) -> tuple[PlannedFile, ...]:
+    def remaining_files(self) -> tuple[PlannedFile, ...]:
         """The files nothing was announced for, or that failed: those are tried again."""
-        unsettled = {write.path for write in self.unsettled}
+        unsettled = {write.path for write in self.unsettled_writes}
         done = {path for path, closed in self.closed.items() if closed.state != "failed"}
         return tuple(file for file in self.started.files if file.path not in unsettled | done)
 

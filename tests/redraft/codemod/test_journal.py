@@ -74,8 +74,8 @@ def test_what_was_written_is_read(journal: Path):
     assert log.announced == {"a": announced("a"), "c": announced("c")}
     assert log.closed == {"a": closed("a"), "b": closed("b", "failed")}
     assert log.undone == {"a"}
-    assert log.unsettled == (announced("c"),)
-    assert [file.path for file in log.remaining] == ["b", "d"]
+    assert log.unsettled_writes == (announced("c"),)
+    assert [file.path for file in log.remaining_files] == ["b", "d"]
     assert not log.is_finished
     assert [one.started for one in read_logs(journal.parent)] == [STARTED]
     assert [path.name for path in journal.parent.iterdir()] == ["r1.jsonl"]
@@ -86,7 +86,7 @@ def test_a_write_announced_again_is_unsettled_again(journal: Path):
         open_.append(announced("b"))
     log = RunLog.read(journal)
     assert log
-    assert [one.path for one in log.unsettled] == ["c", "b"]
+    assert [one.path for one in log.unsettled_writes] == ["c", "b"]
 
 
 def test_a_journal_cut_off_anywhere_is_read_up_to_its_last_whole_line(journal: Path):

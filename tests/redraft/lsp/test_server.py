@@ -87,7 +87,7 @@ async def test_nothing_else_can_write_into_the_protocol() -> None:
     code = (
         "import os, sys\n"
         "from redraft.cli import serve\n"
-        "serve._private_pipes()\n"
+        "serve._take_stdio()\n"
         "os.write(1, b'from a library')\n"
         "print('from python', flush=True)\n"
     )
