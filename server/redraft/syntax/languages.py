@@ -14,6 +14,7 @@ definition itself: its name is the target's kind.
 
 import ctypes
 import re
+import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -70,6 +71,8 @@ class Language:
       `embedded` maps nodes to the language of the `raw_text` in them, unless they name another; in
       a notebook (`has_cells`) each code cell is one in the language of its kernel.
       Where `has_clauses`, definitions of one name that follow each other are one.
+      `newer` is syntax that the grammar does not know: patterns, the group `new` of which is read
+      as the filler (a character repeated, or a word before blanks) where that helps the parser.
     Check:
       `compiles` tells whether the language's own compiler takes a text, where one is at hand.
     Use:
@@ -101,6 +104,7 @@ class Language:
     verbatim_lines: str = ""
     directive: str = ""
     verbatim_query: str = ""
+    newer: Mapping[str, str] = field(default_factory=dict)
     embedded: Mapping[str, str] = field(default_factory=dict)
     has_cells: bool = False
     has_clauses: bool = False
@@ -121,13 +125,30 @@ class Language:
         return tuple(filter(None, (self.line_comment, *block, *self.remarks.split())))
 
 
+# What a Python before the version has no syntax for, on the line of its error.
+_NEWER_PYTHON = (
+    ((3, 12), re.compile(r"\b(?:def|class)\s+\w+\s*\[|^\s*type\s+\w+|\b[rR]?[fF][rR]?[\"']")),
+    ((3, 13), re.compile(r"\b(?:def|class|type)\s+\w+\s*\[[^\]]*=")),
+    ((3, 14), re.compile(r"\b[rR]?[tT][rR]?[\"']|^\s*except\s+[\w.]+\s*,")),
+)
+
+
 def _compiles_as_python(text: str) -> bool:
-    """Return True where the Python that runs this would compile `text`. Nothing of it is run."""
+    """Return True where the Python that runs this would compile `text`, or is too old to tell.
+
+    Nothing of it is run.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             compile(text, "code", "exec", dont_inherit=True)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
+        except SyntaxError as error:
+            line = "".join(text.splitlines()[(error.lineno or 1) - 1 : error.lineno])
+            return any(
+                sys.version_info < version and pattern.search(line)
+                for version, pattern in _NEWER_PYTHON
+            )
+        except (ValueError, RecursionError, MemoryError):
             return False  # ValueError: null characters; the last two: nested too deep
     return True
 
@@ -165,10 +186,27 @@ _TYPESCRIPT_NOT_STATEMENTS = (
     "import_require_clause mapped_type_clause"
 )
 
+_TYPESCRIPT_NEWER = {
+    r"\b(?:interface|class|type)\s+\w+\s*<[^>{};]*?\b(?P<new>(?:in|out)(?:\s+out)?\s+)(?=\w)": " "
+}
+
 _C_STATEMENTS = (
     "preproc_call preproc_def preproc_function_def preproc_include preproc_if preproc_ifdef "
     "preproc_elif preproc_elifdef preproc_else enumerator"
 )
+
+# Not newer, but the compiler's or the preprocessor's own.
+_C_NEWER = {
+    r"\bgoto\s+(?P<new>\*\s*\w+(?:\[[^\]\n]*\])?)\s*;": "x",
+    r"^[ \t]+(?P<new>[A-Z_][A-Z0-9_]*\((?:[^()\n]|\([^()\n]*\))*\))[ \t]*$": " ",
+}
+
+_QT = {
+    r"^[ \t]*(?P<new>Q_[A-Z_]+(?:\([^)\n]*\))?)[ \t]*$": " ",
+    r"\b(?:public|private|protected)(?P<new>\s+(?:slots|Q_SLOTS))\s*:": " ",
+    r"^[ \t]*(?P<new>signals|Q_SIGNALS)\s*:": "public",
+    r"\b(?P<new>emit|Q_EMIT)\s+\w": " ",
+}
 
 _C_DIRECTIVE = r"[ \t]*#"
 
@@ -192,6 +230,7 @@ LANGUAGES: Mapping[str, Language] = {
         not_statements="with_item with_clause for_in_clause if_clause",
         verbatim="string",
         compiles=_compiles_as_python,
+        newer={r"\b(?:def|class|type)\s+\w+\[[^\]=]*(?P<new>=[^\],]*)": " "},  # PEP 696
     ),
     "javascript": Language(
         module="tree_sitter_javascript",
@@ -224,6 +263,7 @@ LANGUAGES: Mapping[str, Language] = {
         statements=_TYPESCRIPT_STATEMENTS,
         not_statements=_TYPESCRIPT_NOT_STATEMENTS,
         verbatim="template_string string",
+        newer=_TYPESCRIPT_NEWER,
     ),
     "tsx": Language(
         module="tree_sitter_typescript",
@@ -240,6 +280,7 @@ LANGUAGES: Mapping[str, Language] = {
         statements=_TYPESCRIPT_STATEMENTS,
         not_statements=_TYPESCRIPT_NOT_STATEMENTS,
         verbatim="template_string string",
+        newer=_TYPESCRIPT_NEWER,
     ),
     "go": Language(
         module="tree_sitter_go",
@@ -255,6 +296,7 @@ LANGUAGES: Mapping[str, Language] = {
             "for_clause range_clause"
         ),
         verbatim="raw_string_literal",
+        newer={r"\b(?P<new>new)\((?!\s*[\w.*\[\]]+\s*\))": "neW"},  # new(x + 1) of Go 1.26
     ),
     "rust": Language(
         module="tree_sitter_rust",
@@ -294,6 +336,7 @@ LANGUAGES: Mapping[str, Language] = {
         not_statements="parameter_declaration bitfield_clause",
         verbatim="string_literal",
         directive=_C_DIRECTIVE,
+        newer=_C_NEWER,
     ),
     "cpp": Language(
         module="tree_sitter_cpp",
@@ -318,6 +361,7 @@ LANGUAGES: Mapping[str, Language] = {
         ),
         verbatim="string_literal raw_string_literal",
         directive=_C_DIRECTIVE,
+        newer=_C_NEWER | _QT,
     ),
     "csharp": Language(
         module="tree_sitter_c_sharp",
@@ -344,6 +388,10 @@ LANGUAGES: Mapping[str, Language] = {
         ),
         verbatim="verbatim_string_literal raw_string_literal interpolated_string_expression",
         directive=r"[ \t]*#(?:if|elif|else|endif|pragma|nullable)\b",
+        newer={
+            r"(?P<new>\?)\.\w+(?:\.\w+)*\s*[-+*/|&^%]?=(?!=)": " ",
+            r"\b(?P<new>extension\s*(?:<[^>\n]*>)?\s*\([^)\n]*\))(?=\s*\{)": "class E",
+        },
     ),
     "ruby": Language(
         module="tree_sitter_ruby",
@@ -394,6 +442,11 @@ LANGUAGES: Mapping[str, Language] = {
         not_statements="variable_declaration multi_variable_declaration",
         blocks="block source_file",
         verbatim="multiline_string_literal",
+        newer={
+            r"^[^\n{}]*?\S(?P<new>[ \t]+if[ \t]+[^\n{}]+?)(?=\s*->)": " ",
+            r"\bfun\s+\w+\s*\([^()\n]*\)(?P<new>[ \t])\s*\}": ";",  # interface A { fun b() }
+            r"\b(?P<new>context\s*\([^()]*:[^()]*\))(?=\s)": " ",
+        },
     ),
     "lua": Language(
         module="tree_sitter_lua",
@@ -428,6 +481,7 @@ LANGUAGES: Mapping[str, Language] = {
         "test_command case_item subshell",
         verbatim="string raw_string ansi_c_string",
         verbatim_lines="heredoc_body heredoc_end",
+        newer={r"(?P<new>[!?*+@]\([^()\n;&]*\))": "x"},  # patterns of extglob
     ),
     "swift": Language(
         module="tree_sitter_swift",
@@ -455,6 +509,7 @@ LANGUAGES: Mapping[str, Language] = {
         statements="marginalia cte",
         not_statements="keyword_statement keyword_comment",
         verbatim="literal",
+        newer={r"^(?P<new>\\[a-z!?].*)$": " "},  # commands of psql
     ),
     "scala": Language(
         module="tree_sitter_scala",
@@ -549,6 +604,7 @@ LANGUAGES: Mapping[str, Language] = {
         ),
         verbatim="string_literal",
         directive=_C_DIRECTIVE,
+        newer=_C_NEWER,
     ),
     "zig": Language(
         module="tree_sitter_zig",
@@ -849,6 +905,7 @@ class Grammar:
     not_statements: frozenset[str]
     verbatim: tree_sitter.Query
     directive: re.Pattern[bytes] | None
+    newer: Mapping[re.Pattern[bytes], bytes]
     import_patterns: Mapping[str, re.Pattern[bytes]]
     import_parents: Mapping[str, re.Pattern[bytes]]
     wrappers: frozenset[str]
@@ -886,6 +943,10 @@ def grammar(language: str) -> Grammar:
         directive=re.compile(f"^(?:{facts.directive})".encode(), re.MULTILINE)
         if facts.directive
         else None,
+        newer={
+            re.compile(pattern.encode(), re.MULTILINE): filler.encode()
+            for pattern, filler in facts.newer.items()
+        },
         import_patterns=_patterns(
             dict.fromkeys(facts.imports.split(), "") | dict(facts.import_patterns)
         ),

@@ -7,7 +7,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TypeAlias
 
 from tree_sitter import Node, Parser, Query, QueryCursor, QueryError, Range
@@ -30,6 +30,8 @@ _CRLF = re.compile(rb"\r\n")
 _TYPE_ARGUMENTS = re.compile(r"(?<=\w)(?<!operator)<[^<>]*>")
 
 _QUOTED = re.compile(r"^(?:\w*)([\"'`])(.*)\1$", re.DOTALL)
+
+_MAX_NEWER = 8
 
 _BRACKETS = ((b"{", b"}"), (b"(", b")"))
 
@@ -95,11 +97,7 @@ class SyntaxTree:
 
     def problems(self) -> list[Span]:
         """Return the stretches that the parser could not understand or had to invent."""
-        nodes: list[Node] = []
-        for part in self._parts:
-            if part.root.has_error:
-                captures = QueryCursor(part.grammar.problems).captures(part.root)
-                nodes += captures.get("problem", [])
+        nodes = [node for part in self._parts for node in part.problems()]
         if self._has_cells and not nodes:
             for node, code, language in notebook.code_cells(self._parts[0].root, self._data):
                 nodes += [node] * len(SyntaxTree(code, language).problems())
@@ -219,8 +217,32 @@ class _Part:
             # The parser skips what is around it, so that offsets are those of the whole text.
             ends = content.start_point, content.end_point, content.start_byte, content.end_byte
             parser.included_ranges = [Range(*ends)]
-        self.root = parser.parse(data).root_node
+        self.root = self._parse(parser)
         self.parent_id = content.parent.id if content is not None and content.parent else None
+
+    def _parse(self, parser: Parser) -> Node:
+        """Parse the text; with what the grammar does not know replaced, where that goes better."""
+        root = parser.parse(self._data).root_node
+        if root.has_error and self.grammar.newer:
+            known = self._data
+            for pattern, filler in self.grammar.newer.items():
+                for _ in range(_MAX_NEWER):  # in one list of parameters, each its turn
+                    if (changed := pattern.sub(partial(_fill, filler), known)) == known:
+                        break
+                    known = changed
+            if known != self._data:
+                other = parser.parse(known).root_node
+                if len(self._problems(other)) < len(self._problems(root)):
+                    return other
+        return root
+
+    def problems(self) -> list[Node]:
+        return self._problems(self.root)
+
+    def _problems(self, root: Node) -> list[Node]:
+        if not root.has_error:
+            return []
+        return QueryCursor(self.grammar.problems).captures(root).get("problem", [])
 
     def embedded(self) -> Iterator["_Part"]:
         """Parse the scripts and styles in a page, as the languages they are in."""
@@ -473,6 +495,15 @@ def parse(text: str, language: str) -> SyntaxTree:
     Raises InputError where `language` is none of ours.
     """
     return SyntaxTree(text, language)
+
+
+def _fill(filler: bytes, match: re.Match[bytes]) -> bytes:
+    """Return the match with its group `new` replaced, as long as before; line endings stay."""
+    new = match["new"]
+    text = filler * len(new) if len(filler) == 1 else filler.ljust(len(new))
+    kept = bytes(b if b == ord("\n") else t for b, t in zip(new, text, strict=True))
+    start = match.start("new") - match.start()
+    return match[0][:start] + kept + match[0][start + len(new) :]
 
 
 def _is_among_code(node: Node, siblings: Iterable[Node]) -> bool:

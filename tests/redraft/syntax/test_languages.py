@@ -71,5 +71,20 @@ def test_python_itself_says_what_is_python(code, expected):
     assert compiles(code, "python") is expected
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def f[T](x: T): pass\n",
+        "class A[T = int]: pass\n",
+        "type A = int\n",
+        "x = f'{a['b']}'\n",
+        't"{x}"\n',
+        "try:\n    pass\nexcept A, B:\n    pass\n",
+    ],
+)
+def test_python_newer_than_ours_is_not_refused(text):
+    assert compiles(text, "python")
+
+
 def test_a_language_without_a_compiler_takes_everything():
     assert compiles("]][", "go")

@@ -10,6 +10,7 @@ from redraft.syntax import (
     parse_problems,
     prose,
     statements,
+    targets,
     verbatim_lines,
     verbatim_spans,
 )
@@ -55,6 +56,37 @@ def test_problems_are_places(language, text, found):
 def test_data_and_markup_have_a_parse_guard(language, good, bad):
     assert parse_problems(good, language) == ()
     assert parse_problems(bad, language)
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("python", "def f[T = int, U = str](x: T) -> T:\n    return x\n"),
+        ("typescript", "interface B<in out T, out U> { a: T }\n"),
+        ("go", "package a\n\nvar b = new(c + 1)\n"),
+        ("c", "void f(void) { goto *t[1]; }\n"),
+        ("c", "int f(int x) {\n    DEFER(free(x))\n    return x;\n}\n"),
+        ("cpp", "class W : public A {\n  Q_OBJECT\n public slots:\n  void a();\n};\n"),
+        ("cpp", "class W {\n signals:\n  void b();\n};\nvoid f() { emit b(); }\n"),
+        ("csharp", "class A { void F(B x) { x?.Y = 1; } }\n"),
+        ("csharp", "static class A { extension(B b) { int C() { return 1; } } }\n"),
+        ("kotlin", "fun f(x: Any) = when (x) {\n    is Int if x > 1 -> x\n    else -> 0\n}\n"),
+        ("kotlin", "context(a: A)\nfun f() { b() }\n"),
+        ("kotlin", "interface A { fun b() }\n"),
+        ("bash", "rm -- !(a|b).txt\n"),
+        ("sql", "\\echo one (\nSELECT 1;\n"),
+    ],
+)  # fmt: skip
+def test_syntax_newer_than_the_grammar_is_no_problem(language, text):
+    assert parse_problems(text, language) == ()
+    for problem in parse_problems(text + ")\n", language):
+        assert problem.stop <= len(text) + 2
+
+
+def test_names_and_statements_are_read_from_the_text_itself():
+    text = "def f[T = int](é: T):\n    return é\n"
+    assert [target.name for target in targets(text, "python")] == ["f"]
+    assert statements(text, "python")[0].span.of(text) == text.strip()
 
 
 def notebook(*cells, language="python"):
