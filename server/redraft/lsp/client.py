@@ -1,4 +1,4 @@
-"""The client as the server sees it: what it can do, and what can be asked of it.
+"""The client as the server sees it: its capabilities, and the requests it answers.
 
 Knows the capabilities by name and uses none that was not declared. Knows nothing of edits beyond
 the replacements it is given.
@@ -36,7 +36,7 @@ class Client:
     def begin_progress(
         self, title: str, *, token: str, client_token: str | int | None = None
     ) -> "WorkDoneProgress":
-        """Begin a progress display, under the token the client passed if it passed one."""
+        """Begin a progress display, under the client's own token where it passed one."""
         progress = WorkDoneProgress(self, title, token, client_token)
         self.progress[progress.token] = progress
         return progress
@@ -123,6 +123,7 @@ class Client:
         edits: list[Any] = list(to_text_edits(replacements, document.index, self.unit))
         if not self.can("workspace.workspace_edit.document_changes"):
             return types.WorkspaceEdit(changes={document.uri: edits})
+        # An annotation names the edit in the editor's own preview, and can have it ask the user.
         annotations = None
         if self.can("workspace.workspace_edit.change_annotation_support"):
             annotation = types.ChangeAnnotation(label=label, needs_confirmation=confirm)

@@ -56,6 +56,7 @@ def list_code_actions(
     ]
     if client.literals:
         return list(code_actions)
+    # A client of the protocol before 3.8 takes commands alone.
     return [code_action.command for code_action in code_actions if code_action.command]
 
 
@@ -96,6 +97,7 @@ def _build_code_actions(
                 line = f"{line[: _TITLE_LENGTH - 3]}..."
             title = f"{action.title}: {line}"
             yield _build_code_action(action, title, contract.EDIT, arguments, client, diagnostic)
+    # An action about the selected text has no meaning without any.
     elif SELECTION not in action.instruction or selected:
         options["instruction"] = action.instruction.replace(SELECTION, selected)
         if action.scope is None and _is_cursor(span, document, needs_lines=action.needs_lines):
@@ -143,6 +145,7 @@ def _is_wanted(
     """
     if only is None:
         return True
+    # With the dot, "refactor.rew" is not taken for a kind above "refactor.rewrite".
     kind = f"{_kind_name(code_action.kind)}."
     names = [_kind_name(wanted) for wanted in only]
     return any(kind.startswith(f"{name}.") or not name for name in names)

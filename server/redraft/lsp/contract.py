@@ -58,6 +58,8 @@ __all__ = [
     "WarmParams",
 ]
 
+# Commands of the server, for workspace/executeCommand. Each takes one object, or nothing.
+
 EDIT: Final = "redraft.edit"
 """Rewrite a part of a document. Takes `EditParams`, answers `EditAnswer`."""
 
@@ -77,9 +79,13 @@ RELOAD: Final = "redraft.reload"
 SHOW_TRACE: Final = "redraft.showTrace"
 """Report how the last edits ended and how the last reply was decoded. Answers `Trace`."""
 
+# The command of the client.
+
 PROMPT: Final = "redraft.prompt"
 """A command of the client: ask the user for an instruction, then call `redraft.edit` with it.
 Takes `PromptParams`. Offered only to clients that name it in `clientCommands`."""
+
+# Notifications.
 
 CANCEL_NOTIFICATION: Final = "redraft/cancel"
 """To the server: as `redraft.cancel`. Carries `CancelParams`."""
@@ -90,6 +96,8 @@ PARTIAL_NOTIFICATION: Final = "redraft/partial"
 STATUS_NOTIFICATION: Final = "redraft/status"
 """To the client, where it set `statusNotifications`: after `initialized`, then whenever the
 model's state changes or an edit begins or ends. Carries `Status`."""
+
+# Names inside requests of the protocol.
 
 KIND: Final = "refactor.rewrite.redraft"
 """The code action kind; an action's own kind is this, a dot and the action's name."""

@@ -2,10 +2,10 @@
 
 Lines break where the protocol says and columns count in the negotiated unit, both by
 `redraft.text.lines`; the copies that pygls keeps break lines where Python does. Knows nothing of
-edits: who computes one holds a `Snapshot`.
+edits; code that computes one holds a `Snapshot`.
 
 A change elsewhere in a document moves a target exactly; a change that touches it widens it, and
-only a target that still reads as it did is a target at all. Nothing is ever searched for.
+only a target whose text is still the same is found. The text is never searched.
 """
 
 from collections.abc import Iterable, Sequence
@@ -85,6 +85,7 @@ class OpenDocument:
         self.index = LineIndex(item.text)
         self.display_path = display_path  # as the user and the model know it
         self._language_id = item.language_id
+        # Weak, so that an edit that has ended need not say so for its snapshot to be dropped.
         self._snapshots: WeakSet[Snapshot] = WeakSet()
 
     @property

@@ -168,14 +168,14 @@ class EditSessions:
         self.last_completion: Completion | None = None  # the model's last reply, with its passes
 
     async def run(self, params: types.ExecuteCommandParams) -> contract.EditAnswer:
-        """Begin the edit and, unless told not to wait, see it through.
+        """Begin the edit and, unless `wait` is false, see it through.
 
         Raises the JSON-RPC error to answer with where there is no edit.
         """
         command = parse_edit(params.arguments)
         edit = self._register(command, params.work_done_token)
 
-        # Called also for an edit that is cancelled before its task did anything.
+        # A callback and no `finally` in the task: a task may be cancelled before it does anything.
         def finish(task: asyncio.Task[contract.EditResult]) -> None:
             traced = edit.trace(task)
             del self._running[edit.id]
@@ -189,6 +189,7 @@ class EditSessions:
             edit.task.add_done_callback(self._show_ending)
             return {"id": edit.id, "uri": command.uri, "outcome": "started"}
         while True:
+            # Shielded, because cancelling the request must not cut off an edit that was sent.
             try:
                 return await asyncio.shield(edit.task)
             except asyncio.CancelledError:  # noqa: PERF203 - a second round is rare
@@ -230,7 +231,7 @@ class EditSessions:
                 f"{document.version}; ask again"
             )
         if command.id in self._running:
-            raise JsonRpcInvalidParams(f"an edit with the id {command.id!r} is under way")
+            raise JsonRpcInvalidParams(f"an edit with the id {command.id!r} is running already")
         self.cancel("replaced by a newer edit of this document", uri=command.uri)
         id_ = command.id or f"redraft-{next(self._numbers)}"
         edit = RunningEdit(
@@ -269,6 +270,7 @@ class EditSessions:
             try:
                 outcome = await self._decode(edit, request, settings)
             except ModelError:
+                # The model may not be on this machine yet: the user decides whether to fetch it.
                 if not await self._offer_model(settings):
                     raise
                 outcome = await self._decode(edit, request, settings)
@@ -281,7 +283,7 @@ class EditSessions:
         loop = asyncio.get_running_loop()
 
         def report(progress: Progress) -> None:
-            if edit.id not in self._running:
+            if edit.id not in self._running:  # it ended while this report was on its way
                 return
             edit.update(progress)
             if edit.command.partial:
@@ -305,7 +307,7 @@ class EditSessions:
         try:
             return await asyncio.wrap_future(job.future)
         finally:
-            job.cancel()
+            job.cancel()  # cancelling this task has to stop the model, too
 
     async def _deliver(
         self, outcome: Outcome, edit: RunningEdit, request: EditRequest

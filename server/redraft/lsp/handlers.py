@@ -31,8 +31,8 @@ def register(server: Server) -> None:
 
 def initialize(ls: Server, params: types.InitializeParams) -> None:
     """Learn what the client can do; the answer follows from what is registered."""
-    given = params.initialization_options
-    options: Mapping[str, Any] = given if isinstance(given, Mapping) else {}
+    options = params.initialization_options
+    options = options if isinstance(options, Mapping) else {}
     commands = options.get("clientCommands")
     can_do = ls.client.can
     ls.abilities = ClientAbilities(
@@ -40,6 +40,7 @@ def initialize(ls: Server, params: types.InitializeParams) -> None:
         tags=can_do("text_document.code_action.tag_support"),
         can_prompt=isinstance(commands, list) and contract.PROMPT in commands,
     )
+    # A client that says nothing has no notion of trust, as most have not.
     ls.config.is_trusted = options.get("trusted") is not False
     on_did_change_workspace_folders(ls, None)
     ls.configure(options.get("settings"))
@@ -75,6 +76,7 @@ def on_did_change_workspace_folders(ls: Server, _: object) -> None:
 
 def on_did_open(ls: Server, params: types.DidOpenTextDocumentParams) -> None:
     """Keep a copy, and prefill it if the model is loaded anyway."""
+    # Without a didClose before, as after a plug-in's restart: positions of before mean nothing now.
     ls.edits.cancel("the document was opened anew", uri=params.text_document.uri)
     ls.prefiller.schedule(ls.documents.open(params.text_document))
 
@@ -103,6 +105,7 @@ async def code_action(
     if document is None:
         return []
     version = document.version
+    # Right after the start the user's own actions may still be on their way.
     await ls.wait_for_settings()
     if document.version != version:
         raise responses.stale_error("the document was changed meanwhile; ask again")
@@ -119,6 +122,7 @@ def on_progress_cancel(ls: Server, params: types.WorkDoneProgressCancelParams) -
 
 def on_cancel(ls: Server, params: object) -> None:
     """Cancel edits for a client whose progress display is its own."""
+    # A notification has no answer: what is wrong with it can only be logged.
     try:
         _cancel(ls, params)
     except JsonRpcException as error:

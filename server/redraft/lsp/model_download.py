@@ -102,10 +102,12 @@ class ModelDownload:
             except ModelError as failure:
                 error = failure
             except KeyboardInterrupt:
-                error = ModelError("the download was interrupted; the next one goes on from there")
+                error = ModelError(
+                    "the download was interrupted; the next one continues from there"
+                )
             if not loop.is_closed():
                 loop.call_soon_threadsafe(finish, error)
 
-        # Not in the loop's pool, whose threads the end of the process would wait for.
+        # A daemon thread, not one of the loop's pool: the end of the process would wait for that.
         threading.Thread(target=work, name="redraft-fetch", daemon=True).start()
         await done

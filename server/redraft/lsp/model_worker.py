@@ -136,7 +136,7 @@ class ModelWorker:
     def _work(self) -> None:
         while (job := self._wait_for_job()) is not None:
             if not job.future.set_running_or_notify_cancel():
-                continue
+                continue  # cancelled while it waited
             self._running = job
             try:
                 job.future.set_result(job.run())
@@ -161,12 +161,14 @@ class ModelWorker:
                 )
                 if self._is_stopped:
                     return None
+                # wait_for returns False when the idle time is over.
                 if has_changed:
                     return (self._requests or self._background).popleft()
             self._unload()
 
     def _load(self, settings: Settings) -> LanguageModel:
         """Return the model that `settings` name; load it unless it is loaded already."""
+        # The settings that the model is opened with; all others are a request's.
         key = (
             settings.model,
             settings.draft_model,
@@ -187,6 +189,7 @@ class ModelWorker:
 
     def _unload(self) -> None:
         context, self._model_context, self._model = self._model_context, None, None
+        # Said before it is done: freeing takes a while, and nothing can use the model by now.
         self._set_state("unloaded")
         if context:
             context.__exit__(None, None, None)

@@ -48,7 +48,7 @@ class Prefiller:
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     @property
-    def prefilled(self) -> dict[str, int]:
+    def prefilled_versions(self) -> dict[str, int]:
         """The version of each document that is prefilled in the model as it is loaded now."""
         if self._worker.state != "loaded":
             return {}
@@ -101,14 +101,15 @@ class Prefiller:
         try:
             settings = self._load_settings(document)
             is_done = False
-            while not is_done:  # a request interrupted it; what is prefilled so far stays
+            # A request interrupts it. What is prefilled by then stays, and it goes on from there.
+            while not is_done:
                 job = self._worker.background(settings, work)
                 try:
                     is_done = await asyncio.wrap_future(job.future)
                 finally:
                     job.cancel()
         except RedraftError as error:
-            # The edit that follows will tell the user.
+            # Only logged: the user did not ask for it, and the next edit shows the same error.
             log.warning("a document was not prefilled: %s", error)
             return
         self._versions[document.uri] = (document.version, self._worker.n_loads)

@@ -15,7 +15,8 @@ from redraft.lsp import contract
 
 __all__ = ["convert_passes", "convert_stats", "failed_error", "refused_error", "stale_error"]
 
-# The editor's name for the setting that a refusal says to raise.
+# A refusal says which setting to raise, by its name on the command line. By reason: that name, and
+# the editor's.
 _LIMITS: Final[Mapping[str, tuple[str, str]]] = {
     "token_limit": ("max_tokens", "redraft.maxTokens"),
     "timeout": ("timeout", "redraft.timeout"),

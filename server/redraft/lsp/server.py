@@ -63,7 +63,7 @@ def serve(
 
 
 class Server(LanguageServer):
-    """Holds the parts; `abilities` and the settings are known once the client has said them."""
+    """Holds the parts. `abilities` and settings have defaults until the client has sent them."""
 
     protocol: ServerProtocol
 
@@ -126,7 +126,7 @@ class Server(LanguageServer):
             "edits": self.edits.running,
             "waiting": self.worker.n_waiting,
             "documents": len(self.documents),
-            "warm": self.prefiller.prefilled,
+            "warm": self.prefiller.prefilled_versions,
         }
 
     @property
@@ -142,6 +142,7 @@ class Server(LanguageServer):
             if settings is not None:  # else what came with `initialize` goes on to hold
                 self.configure(settings)
 
+        # The deadline runs from the request: an edit that comes later waits only for what is left.
         self._settings_deadline = asyncio.get_running_loop().time() + _SETTINGS_S
         self._settings_task = self.start_task(request())
 
@@ -156,7 +157,7 @@ class Server(LanguageServer):
             self.client.log(types.MessageType.Warning, f"{method}: {error.message}")
 
     async def wait_for_settings(self) -> None:
-        """Wait for settings that were asked for, but not for ever."""
+        """Wait for settings that were requested, for 2 s after the request at most."""
         if self._settings_task and not self._settings_task.done():
             remaining = self._settings_deadline - asyncio.get_running_loop().time()
             await asyncio.wait({self._settings_task}, timeout=max(0.0, remaining))
@@ -202,7 +203,7 @@ class Server(LanguageServer):
 
 def _is_alive(process: int) -> bool:
     try:
-        os.kill(process, 0)
+        os.kill(process, 0)  # sends nothing, only checks
     except ProcessLookupError:
         return False
     except (PermissionError, OverflowError):
@@ -237,11 +238,13 @@ class StatusNotifier:
         def send() -> None:
             self._is_due = False
             status = self._read_status()
+            # How far an edit is does not count: `redraft/partial` tells who wants to know.
             news = (status["model"], [edit["id"] for edit in status["edits"]])
             if news != self._last:
                 self._last = news
                 self._send(status)
 
+        # On the loop, after all that its current turn still changes.
         if self._loop and not self._is_due:
             self._is_due = True
             with suppress(RuntimeError):  # the loop is closed: there is no client any more

@@ -54,6 +54,7 @@ def parse_editor_settings(section: object) -> tuple[EditorSettings, tuple[str, .
             checked |= {key: value} if key in values else {}
         else:
             problems.append(f"redraft.{key} must be true or false, not {value!r}")
+    # True is the number 1 to Python; to a user it is a mistake.
     idle = values.get("idle_unload", IDLE_UNLOAD_S)
     if isinstance(idle, bool) or not isinstance(idle, int | float) or not 0 <= idle < math.inf:
         problems.append(

@@ -50,7 +50,8 @@ class ServerProtocol(LanguageServerProtocol):
         return self._shutdown
 
     def structure_message(self, data: dict[str, Any]) -> object:
-        # pygls calls this for every object inside a message; `handle_message` does the work once.
+        # pygls calls this for every object inside a message, however deep, and drops the message
+        # where it fails; `handle_message` does the work once, and answers.
         return data
 
     def handle_message(self, message: object) -> None:
@@ -89,12 +90,12 @@ class ServerProtocol(LanguageServerProtocol):
         self._refuse({"id": None, "method": ""}, JsonRpcParseError("the message is not JSON"))
 
     def _check_order(self, message: Mapping[str, Any]) -> JsonRpcException | None:
-        """Return the error for a message that may not come now, or not with an id."""
+        """Return the error for a message that may not come now, or that may not have an id."""
         method = message["method"]
         kind = self.get_message_type(method)
         if "id" in message and kind and not hasattr(kind, "id"):
             return JsonRpcInvalidRequest(f"{method} is a notification")
-        if method == types.EXIT:
+        if method == types.EXIT:  # may come at any time, and has to end the process
             return None
         if self._shutdown:
             return JsonRpcInvalidRequest("the server was shut down")
@@ -135,17 +136,20 @@ class ServerProtocol(LanguageServerProtocol):
             }
         )
 
+    # pygls would pass the arguments without the progress token, and run a command outside the task
+    # that a cancelled request ends.
     @lsp_method(types.WORKSPACE_EXECUTE_COMMAND)
     async def lsp_workspace__execute_command(  # type: ignore[override]  # pygls takes both kinds
         self, params: types.ExecuteCommandParams
     ) -> object:
-        """Hand the whole parameters to the command. A task, so that cancelling it arrives there."""
+        """Hand the whole parameters to the command."""
         handler = self.fm.commands.get(params.command)
         if handler is None:
             raise JsonRpcInvalidParams(f"there is no command {params.command!r}")
         result = handler(params)
         return await result if inspect.isawaitable(result) else result
 
+    # pygls would keep documents of its own first; these three only call the handlers.
     @lsp_method(types.TEXT_DOCUMENT_DID_OPEN)
     def lsp_text_document__did_open(self, params: types.DidOpenTextDocumentParams) -> None:
         self.fm.features[types.TEXT_DOCUMENT_DID_OPEN](params)
@@ -200,6 +204,7 @@ class MessageReader:
         """Read `n` bytes, or skip them where that is too many."""
         if n <= MAX_BODY:
             return self._stream.read(n)
+        # The body has to be read past all the same, or the next header would begin inside it.
         while n > 0 and (chunk := self._stream.read(min(n, _CHUNK))):
             n -= len(chunk)
         return b"too large"
@@ -209,9 +214,17 @@ class MessageWriter:
     """The stream that pygls writes to: bytes leave on a thread of their own, in order."""
 
     def __init__(self, stream: BinaryIO) -> None:
-        self._stream = stream
         self._queue: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._send, name="redraft-out", daemon=True)
+
+        def send() -> None:
+            try:
+                while (data := self._queue.get()) is not None:
+                    stream.write(data)
+                    stream.flush()
+            except (OSError, ValueError):
+                return  # the client is gone, and its end of the other pipe tells the server so
+
+        self._thread = threading.Thread(target=send, name="redraft-out", daemon=True)
         self._thread.start()
 
     def write(self, data: bytes) -> None:
@@ -224,11 +237,3 @@ class MessageWriter:
         """Let what is queued leave; a client that reads no more is not waited for."""
         self._queue.put(None)
         self._thread.join(_FLUSH_S)
-
-    def _send(self) -> None:
-        try:
-            while (data := self._queue.get()) is not None:
-                self._stream.write(data)
-                self._stream.flush()
-        except (OSError, ValueError):
-            return  # the client is gone, and its end of the other pipe tells the server so
