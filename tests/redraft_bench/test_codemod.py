@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.redraft.codemod.editing import Together
+from tests.redraft.codemod.rule_model import BatchRuleModel
 
 from redraft.bench.tasks import built_in_tasks
 from redraft.records import DecodeOptions
@@ -13,7 +13,7 @@ from redraft_bench.codemod import ThroughputRun, build_prompts, measure, summari
 OPTIONS = DecodeOptions(route="codemod", exactness="invariant", max_tokens=50)
 
 
-class Forgetful(Together):
+class Forgetful(BatchRuleModel):
     forgotten = 0
 
     def forget(self) -> None:
@@ -21,7 +21,7 @@ class Forgetful(Together):
 
 
 def test_every_outermost_function_of_the_built_in_files_is_asked_about():
-    asked = build_prompts(Together(), built_in_tasks(), OPTIONS)
+    asked = build_prompts(BatchRuleModel(), built_in_tasks(), OPTIONS)
     assert len(asked) > 2 * len(built_in_tasks())
     assert len({one.prompt.file for one in asked}) == len(built_in_tasks())
     assert {one.max_tokens for one in asked} == {50}

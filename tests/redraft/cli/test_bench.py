@@ -17,8 +17,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-class Traced(ScriptedModel):
-    """Tells of one pass: its first token copied, the rest decoded afresh."""
+class TracedModel(ScriptedModel):
+    """Reports one pass: its first token copied, the rest decoded afresh."""
 
     def complete(self, *args, **kwargs) -> Completion:
         done = super().complete(*args, **kwargs)
@@ -35,7 +35,7 @@ REPLY = "def f(b):\n    return b\n```"
 
 
 def test_edit_can_leave_a_page_that_shows_where_tokens_came_from(here: Path, run_cli):
-    model = Traced(replies=[REPLY])
+    model = TracedModel(replies=[REPLY])
     ran = run_cli("edit", "a.py::f", "call it b", "--trace", "out.html", model=model)
     assert (ran.code, ran.err) == (0, "")
     page = (here / "out.html").read_text()
@@ -45,7 +45,7 @@ def test_edit_can_leave_a_page_that_shows_where_tokens_came_from(here: Path, run
 
 @pytest.mark.parametrize("verb", [("edit", "--trace"), ("trace", "--html")])
 def test_where_the_page_cannot_be_written_the_model_is_not_asked(here: Path, run_cli, verb):
-    model = Traced(replies=[REPLY])
+    model = TracedModel(replies=[REPLY])
     ran = run_cli(verb[0], "a.py", "call it b", verb[1], "no/out.html", model=model)
     assert ran.code == 2
     assert "there is no folder" in ran.err
@@ -54,7 +54,7 @@ def test_where_the_page_cannot_be_written_the_model_is_not_asked(here: Path, run
 
 def test_trace_prints_the_answer_and_leaves_the_file(here: Path, run_cli):
     before = (here / "a.py").read_bytes()
-    ran = run_cli("trace", "a.py::f", "call it b", model=Traced(replies=[REPLY]))
+    ran = run_cli("trace", "a.py::f", "call it b", model=TracedModel(replies=[REPLY]))
     assert (ran.code, ran.err) == (0, "")
     assert ran.out.startswith("▏def f(b):\n    return b\n")
     assert "2 tokens in 1 passes, 2.0 tokens/pass, 50% copied" in ran.out
@@ -62,26 +62,28 @@ def test_trace_prints_the_answer_and_leaves_the_file(here: Path, run_cli):
 
 
 def test_trace_writes_a_page_and_prints_the_totals(here: Path, run_cli):
-    ran = run_cli("trace", "a.py", "call it b", "--html", "o.html", model=Traced(replies=[REPLY]))
+    ran = run_cli(
+        "trace", "a.py", "call it b", "--html", "o.html", model=TracedModel(replies=[REPLY])
+    )
     assert ran.code == 0
     assert ran.out.startswith("2 tokens in 1 passes")
     assert "<pre>" in (here / "o.html").read_text()
 
 
-def test_trace_shows_an_answer_that_no_edit_comes_of_and_says_why(here: Path, run_cli):
-    ran = run_cli("trace", "a.py", "call it b", model=Traced(replies=[" \n```"]))
+def test_trace_shows_an_answer_without_an_edit_and_says_why(here: Path, run_cli):
+    ran = run_cli("trace", "a.py", "call it b", model=TracedModel(replies=[" \n```"]))
     assert ran.code == 0
     assert "no edit would come of this: the reply holds no code" in ran.err
 
 
 def test_trace_fails_where_the_model_is_not_asked(here: Path, run_cli):
-    ran = run_cli("trace", "a.py", "call it b", model=Traced(n_ctx=100))
+    ran = run_cli("trace", "a.py", "call it b", model=TracedModel(n_ctx=100))
     assert ran.code == 2
     assert "do not fit the model's context" in ran.err
 
 
 @pytest.mark.parametrize(
-    ("args", "said"),
+    ("args", "message"),
     [
         pytest.param(["edits", "--strategies", "fast"], "no strategy 'fast'", id="a strategy"),
         pytest.param(["exact", "--strategies", "copy@0"], "no strategy 'copy@0'", id="a cap"),
@@ -94,10 +96,10 @@ def test_trace_fails_where_the_model_is_not_asked(here: Path, run_cli):
         pytest.param(["cost", "--model", "no.gguf"], "no.gguf", id="a model"),
     ],
 )
-def test_bench_refuses_what_is_wrong_with(here: Path, run_cli, args, said: str):
+def test_bench_refuses_what_is_wrong_with(here: Path, run_cli, args, message: str):
     ran = run_cli("bench", *args)
     assert ran.code == 2
-    assert said in ran.err
+    assert message in ran.err
 
 
 def test_bench_cost_measures_prints_and_draws(here: Path, run_cli, small_model_path):
@@ -125,7 +127,7 @@ def test_bench_edits_writes_results_and_summary(here: Path, run_cli, small_model
     ran = run_cli("bench", "edits", "--model", small_model_path, *args)
     assert ran.code == 0, ran.err
     record = json.loads((here / "o.json").read_text())
-    assert [one["strategy"] for one in record["results"]] == ["plain", "copy"]
+    assert [result["strategy"] for result in record["results"]] == ["plain", "copy"]
     assert record["summary"]["plain"]["speedup"] == 1.0
     assert record["scope"] == "function"
     assert len(ran.out.splitlines()) == 4

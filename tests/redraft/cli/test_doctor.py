@@ -29,7 +29,7 @@ def last(command: list[str], timeout_s: float = 60) -> Finding:
     return list(probe(command, timeout_s))[-1]
 
 
-def test_a_decode_that_works_is_told_with_its_speed_and_its_backend() -> None:
+def test_a_decode_that_works_is_reported_with_its_speed_and_its_backend() -> None:
     library, decode = probe(child(f"print({LIBRARY!r})\nprint({DECODE!r})"), 60)
     assert (library.state, decode.state) == ("ok", "ok")
     assert library.detail == "llama-cpp-python 0.3.36; backend metal"
@@ -80,7 +80,7 @@ def test_other_deaths_are_named_too(number: signal.Signals, detail: str, cure: s
         pytest.param("print('{noise}')\nsys.exit(1)", "exit code 1", id="noise on stdout"),
     ],
 )
-def test_a_probe_that_fails_is_told_as_it_failed(code: str, detail: str) -> None:
+def test_a_failure_of_the_probe_is_reported(code: str, detail: str) -> None:
     finding = last(child(code), timeout_s=1 if "sleep" in code else 60)
     assert finding.state == "failed"
     assert detail in finding.detail
@@ -115,18 +115,18 @@ def test_a_missing_model_breaks_nothing_and_says_how_to_get_it(no_models: Path, 
 
 
 @pytest.mark.parametrize(
-    ("model", "said"),
+    ("model", "message"),
     [("gpt-99", "unknown model"), ("missing.gguf", "missing.gguf"), ("text.gguf", "text.gguf")],
 )
 def test_a_wrong_model_is_a_failure(
-    no_models: Path, monkeypatch: pytest.MonkeyPatch, run_cli, model: str, said: str
+    no_models: Path, monkeypatch: pytest.MonkeyPatch, run_cli, model: str, message: str
 ) -> None:
     monkeypatch.chdir(no_models)
     (no_models / "text.gguf").write_text("hello")
-    found = json.loads(run_cli("doctor", "--json", "--model", model).out)
-    finding = next(finding for finding in found["findings"] if finding["name"] == "model")
-    assert (found["ok"], finding["state"]) == (False, "failed")
-    assert said in finding["detail"]
+    report = json.loads(run_cli("doctor", "--json", "--model", model).out)
+    finding = next(finding for finding in report["findings"] if finding["name"] == "model")
+    assert (report["ok"], finding["state"]) == (False, "failed")
+    assert message in finding["detail"]
 
 
 def test_wrong_settings_are_found(no_models: Path, monkeypatch, run_cli) -> None:
@@ -151,12 +151,12 @@ def test_a_grammar_that_does_not_load_is_named(no_models: Path, monkeypatch, run
 
 
 def test_json_has_every_finding(no_models: Path, run_cli) -> None:
-    found = json.loads(run_cli("doctor", "--json").out)
-    assert [finding["name"] for finding in found["findings"]] == [
+    report = json.loads(run_cli("doctor", "--json").out)
+    assert [finding["name"] for finding in report["findings"]] == [
         *("redraft", "platform", "memory", "grammars", "folders", "model", "engine"),
     ]
-    assert found["ok"] is True
-    assert sorted(found["findings"][0]) == ["cure", "detail", "name", "state"]
+    assert report["ok"] is True
+    assert sorted(report["findings"][0]) == ["cure", "detail", "name", "state"]
 
 
 def test_the_real_probe_decodes_with_the_real_library(small_model_path: Path) -> None:
@@ -175,7 +175,7 @@ def test_the_real_probe_names_a_truncated_model(small_model_path: Path, tmp_path
 
 
 @pytest.mark.parametrize(
-    ("cpuinfo", "told"),
+    ("cpuinfo", "description"),
     [
         pytest.param(
             "model name\t: Some CPU\nflags\t\t: fpu avx2 amx_tile\n\nmodel name\t: Other\n",
@@ -186,7 +186,7 @@ def test_the_real_probe_names_a_truncated_model(small_model_path: Path, tmp_path
         pytest.param("", platform.machine(), id="nothing known"),
     ],
 )
-def test_the_processor_is_described(monkeypatch, cpuinfo: str, told: str) -> None:
+def test_the_processor_is_described(monkeypatch, cpuinfo: str, description: str) -> None:
     monkeypatch.setattr(doctor, "_read_cpuinfo", lambda: cpuinfo)
     monkeypatch.setattr(sys, "platform", "linux")
-    assert told in doctor.describe_cpu()
+    assert description in doctor.describe_cpu()

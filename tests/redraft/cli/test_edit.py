@@ -90,17 +90,17 @@ def test_write_writes_the_edit_and_nothing_else(shop: Path, run_cli, before, aft
 
 def test_json_is_one_object_with_the_keys_that_are_promised(shop: Path, run_cli) -> None:
     ran = run_cli("edit", "shop.py::area", "call it width", "--json", model=reply(RENAMED))
-    said = json.loads(ran.out)
+    record = json.loads(ran.out)
     assert ran.out.count("\n") == 1
-    assert {key: said[key] for key in ("outcome", "reason", "path", "edits")} == {
+    assert {key: record[key] for key in ("outcome", "reason", "path", "edits")} == {
         "outcome": "rewritten",
         "reason": None,
         "path": "shop.py",
         "edits": [_edit(8, 10, 16, "width"), _edit(10, 22, 28, "width")],
     }
-    assert said["diff"].startswith("--- a/shop.py\n")
-    assert sorted(said) == ["diff", "edits", "outcome", "path", "reason", "stats"]
-    assert sorted(said["stats"]) == [
+    assert record["diff"].startswith("--- a/shop.py\n")
+    assert sorted(record) == ["diff", "edits", "outcome", "path", "reason", "stats"]
+    assert sorted(record["stats"]) == [
         *("accepted", "decode_s", "drafted", "near_tie_redecodes", "output_tokens", "passes"),
         *("prefill_s", "prompt_tokens", "reused_tokens", "tokens_per_s"),
     ]
@@ -190,7 +190,7 @@ def test_stdin_comes_out_as_it_was_when_nothing_changes_and_not_at_all_when_refu
     assert (refused.code, refused.out) == (2, "")
 
 
-def test_what_was_left_out_of_the_prompt_is_said(shop: Path, run_cli) -> None:
+def test_a_truncated_prompt_is_noted(shop: Path, run_cli) -> None:
     filler = "".join(f"\n\ndef f{n}(x):\n    y = x\n    z = y\n    return z\n" for n in range(60))
     shop.write_text(SHOP + filler)
     model = ScriptedModel(replies=[RENAMED], n_ctx=1_300)
@@ -234,7 +234,7 @@ def test_a_file_that_changes_while_the_model_works_is_left_alone(shop: Path, run
 
 
 @dataclass
-class Remembering(ScriptedModel):
+class RecordingModel(ScriptedModel):
     options: DecodeOptions | None = None
 
     def complete(self, prompt, options, **kwargs):
@@ -244,7 +244,7 @@ class Remembering(ScriptedModel):
 
 def test_flags_and_settings_reach_the_model(shop: Path, run_cli) -> None:
     (shop.parent / "redraft.toml").write_text("seed = 7\nstrategy = 'lookup'\ntimeout = 9")
-    model = Remembering(replies=[RENAMED])
+    model = RecordingModel(replies=[RENAMED])
     flags = ("--strategy", "plain", "--max-tokens", "99", "--temperature", "0.5")
     assert run_cli("edit", "shop.py::area", "x", *flags, model=model).code == 0
     assert model.options == DecodeOptions(
@@ -252,10 +252,10 @@ def test_flags_and_settings_reach_the_model(shop: Path, run_cli) -> None:
     )
 
 
-def test_bytes_that_are_no_text_are_refused_in_the_instruction_and_shown_in_a_path(
+def test_invalid_bytes_are_refused_in_the_instruction_and_replaced_in_a_path(
     shop: Path, run_cli
 ) -> None:
-    ran = run_cli("edit", "shop.py::area", "r\udce9sum\udce9", model=NeverAsked())
+    ran = run_cli("edit", "shop.py::area", "r\udce9sum\udce9", model=UncalledModel())
     assert (ran.code, ran.out) == (2, "")
     assert "the instruction is not valid text" in ran.err
     odd = shop.with_name("sh\udce9p.py")
@@ -267,7 +267,7 @@ def test_bytes_that_are_no_text_are_refused_in_the_instruction_and_shown_in_a_pa
 
 
 @dataclass
-class NeverAsked(ScriptedModel):
+class UncalledModel(ScriptedModel):
     def complete(self, *args, **kwargs):
         pytest.fail("the model was asked although the request was wrong")
 
@@ -313,25 +313,25 @@ ERRORS = [
 ]
 
 
-@pytest.mark.parametrize(("args", "said"), ERRORS)
+@pytest.mark.parametrize(("args", "message"), ERRORS)
 def test_a_wrong_request_is_one_line_that_says_what_to_do(
-    shop: Path, run_cli, args: list[str], said: str
+    shop: Path, run_cli, args: list[str], message: str
 ) -> None:
     shop.write_text(SHOP + "\n\ndef twice():\n    pass\n\n\ndef twice():\n    pass\n")
     (shop.parent / "data.bin").write_bytes(b"\0\1\2")
     (shop.parent / "notes.txt").write_text("notes\n")
     (shop.parent / "latin.py").write_bytes("# ok\nx = 'é'\n".encode("latin-1"))
     before = {path.name: path.read_bytes() for path in shop.parent.iterdir()}
-    ran = run_cli("edit", *args, model=NeverAsked())
+    ran = run_cli("edit", *args, model=UncalledModel())
     assert (ran.code, ran.out) == (2, "")
     assert ran.err.startswith("redraft: error: ")
-    assert said in ran.err
+    assert message in ran.err
     assert ran.err.count("\n") == 1
     assert {path.name: path.read_bytes() for path in shop.parent.iterdir()} == before
 
 
 @pytest.mark.parametrize(
-    ("args", "said"),
+    ("args", "message"),
     [
         pytest.param(["--model", "gpt-99"], "unknown model 'gpt-99': choose one of", id="name"),
         pytest.param(["--model", "no.gguf"], "no.gguf", id="missing model file"),
@@ -341,14 +341,14 @@ def test_a_wrong_request_is_one_line_that_says_what_to_do(
     ],
 )
 def test_a_wrong_model_is_one_line_that_says_what_to_do(
-    shop: Path, run_cli, args: list[str], said: str
+    shop: Path, run_cli, args: list[str], message: str
 ) -> None:
     (shop.parent / "text.gguf").write_text("I am not a model\n" * 100)
     (shop.parent / "empty.gguf").write_bytes(b"")
     ran = run_cli("edit", "shop.py::area", "x", *args)
     assert (ran.code, ran.out) == (2, "")
     assert ran.err.startswith("redraft: error: ")
-    assert said in ran.err
+    assert message in ran.err
     assert ran.err.count("\n") == 1
 
 
@@ -367,7 +367,7 @@ def as_nobody() -> Iterator[None]:
 
 @pytest.mark.skipif(not hasattr(os, "setresuid"), reason="needs Linux to drop root's rights")
 @pytest.mark.parametrize(
-    ("file_mode", "folder_mode", "flags", "said"),
+    ("file_mode", "folder_mode", "flags", "message"),
     [
         pytest.param(0o000, 0o755, [], "cannot read", id="unreadable"),
         pytest.param(0o444, 0o755, ["--write"], "cannot write", id="read-only"),
@@ -375,7 +375,7 @@ def as_nobody() -> Iterator[None]:
     ],
 )
 def test_missing_permission_is_found_before_the_model_is_asked(
-    run_cli, monkeypatch, file_mode: int, folder_mode: int, flags: list[str], said: str
+    run_cli, monkeypatch, file_mode: int, folder_mode: int, flags: list[str], message: str
 ) -> None:
     with tempfile.TemporaryDirectory() as name:
         path = Path(name) / "shop.py"
@@ -384,8 +384,8 @@ def test_missing_permission_is_found_before_the_model_is_asked(
         path.parent.chmod(folder_mode)
         monkeypatch.setenv("XDG_CONFIG_HOME", name)
         with as_nobody():
-            ran = run_cli("edit", path, "x", *flags, model=NeverAsked())
+            ran = run_cli("edit", path, "x", *flags, model=UncalledModel())
         path.parent.chmod(0o755)
     assert (ran.code, ran.out) == (2, "")
-    assert f"redraft: error: {said} {path}" in ran.err
+    assert f"redraft: error: {message} {path}" in ran.err
     assert ran.err.count("\n") == 1

@@ -1,4 +1,4 @@
-"""What the model flags become: settings, and an opened model."""
+"""Model flags as settings and as an opened model."""
 
 import argparse
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What only a whole process shows: signals, pipes, terminals, and how it starts."""
+"""Whole processes: signals, pipes, terminals, and how they start."""
 
 import os
 import pty
@@ -59,7 +59,7 @@ def test_ctrl_c_stops_at_once_and_leaves_the_file(area: Path) -> None:
     assert list(area.parent.iterdir()) == [area]
 
 
-def test_a_reader_that_goes_away_is_no_error_worth_a_word(area: Path) -> None:
+def test_a_reader_that_goes_away_is_no_error(area: Path) -> None:
     with start(0, "edit", area, "call it r") as child:
         assert child.stdin
         assert child.stdout
@@ -102,7 +102,7 @@ def on_terminal(area: Path, *args: str | Path, **environ: str) -> str:
         os.close(theirs)
         child.communicate(CODE.replace("radius", "r"), timeout=30)
     assert child.returncode == 0
-    shown = b""
+    output = b""
     while True:
         try:
             data = os.read(ours, 65536)
@@ -110,9 +110,9 @@ def on_terminal(area: Path, *args: str | Path, **environ: str) -> str:
             break
         if not data:
             break
-        shown += data
+        output += data
     os.close(ours)
-    return shown.decode()
+    return output.decode()
 
 
 def redraft(*args: str) -> subprocess.CompletedProcess[str]:
@@ -130,7 +130,7 @@ def test_help_is_quick_for_it_loads_no_native_library(args: list[str]) -> None:
     subprocess.run([sys.executable, "-c", code, *args, "--help"], check=True, timeout=60)
 
 
-def test_the_version_is_told() -> None:
+def test_the_version_is_printed() -> None:
     assert re.fullmatch(r"redraft \d+\.\d+\.\d+\S*\n", redraft("--version").stdout)
 
 

@@ -1,4 +1,4 @@
-"""Renderings of small answers; what a token's colour is, and that no text escapes into the page."""
+"""Renderings of small answers: the colour of each token, and no text that escapes into the page."""
 
 from html.parser import HTMLParser
 
@@ -17,15 +17,15 @@ def one_pass(*tokens: tuple[bytes, str | None], drafted: int = 0) -> Pass:
 
 
 def answer(text: str, *passes: Pass) -> Completion:
-    n_tokens = sum(len(one.tokens) for one in passes)
+    n_tokens = sum(len(decoded.tokens) for decoded in passes)
     stats = Stats(output_tokens=n_tokens, passes=len(passes), decode_s=2.0)
     return Completion(text=text, finish="stop", stats=stats, passes=passes)
 
 
-def shown(completion: Completion) -> list[list[tuple[str, str, int]]]:
+def list_stretches(completion: Completion) -> list[list[tuple[str, str, int]]]:
     return [
-        [(stretch.kind, stretch.text, stretch.tokens) for stretch in one.stretches]
-        for one in trace_view.trace_passes(completion)
+        [(stretch.kind, stretch.text, stretch.tokens) for stretch in trace.stretches]
+        for trace in trace_view.trace_passes(completion)
     ]
 
 
@@ -71,7 +71,7 @@ EURO = "€".encode()
     ],
 )
 def test_tokens_become_stretches(completion: Completion, expected):
-    assert shown(completion) == expected
+    assert list_stretches(completion) == expected
 
 
 NASTY = "<script>alert('&')</script>\n\"]]>"
@@ -125,8 +125,8 @@ def test_a_page_of_an_empty_answer_is_a_page():
 
 def test_totals_count_tokens_and_what_was_copied():
     tokens = [(b"a", "copied"), (b"b", "learned"), (b"c", "lookup"), (b"d", None)]
-    said = trace_view.format_totals(answer("abcd", one_pass(*tokens, drafted=5)))
-    assert said == "4 tokens in 1 passes, 4.0 tokens/pass, 50% copied, 2.0 s, 2.0 tokens/s"
+    line = trace_view.format_totals(answer("abcd", one_pass(*tokens, drafted=5)))
+    assert line == "4 tokens in 1 passes, 4.0 tokens/pass, 50% copied, 2.0 s, 2.0 tokens/s"
 
 
 def test_the_terminal_shows_pass_borders_colours_and_counts():

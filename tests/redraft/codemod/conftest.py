@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.redraft.codemod.editing import Together
+from tests.redraft.codemod.rule_model import BatchRuleModel
 
 from redraft.cli import codemod as verb
 
@@ -80,7 +80,7 @@ def codemod(run_cli, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(verb, "model_sha256", lambda _: "0" * 64)
 
     def run(*args: str | Path, model=None, stdin: bytes = b""):
-        return run_cli("codemod", *args, model=model or Together(), stdin=stdin)
+        return run_cli("codemod", *args, model=model or BatchRuleModel(), stdin=stdin)
 
     return run
 

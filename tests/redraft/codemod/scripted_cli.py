@@ -9,12 +9,12 @@ import os
 import sys
 import time
 
-from tests.redraft.codemod.editing import Editing
+from tests.redraft.codemod.rule_model import RuleModel
 
 from redraft.cli import codemod, main, options
 
 
-class Logging(Editing):
+class Logging(RuleModel):
     def before_reply(self, prompt):
         if log := os.environ.get("REDRAFT_TEST_LOG"):
             with open(log, "a") as file:  # noqa: PTH123 - one write, appended as a whole

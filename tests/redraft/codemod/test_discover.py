@@ -1,4 +1,4 @@
-"""Which files may be touched: the same as git says, by law; then what is passed over, by table."""
+"""The files a codemod may touch: the same as in git, by law; those skipped, by table."""
 
 import os
 import random
@@ -40,7 +40,7 @@ PATTERNS = [
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_git_and_we_ignore_the_same_files(tmp_path: Path, git, seed: int):
+def test_the_same_files_are_ignored_as_by_git(tmp_path: Path, git, seed: int):
     random_ = random.Random(seed)
     folders = [tmp_path]
     for _ in range(12):
@@ -59,11 +59,12 @@ def test_git_and_we_ignore_the_same_files(tmp_path: Path, git, seed: int):
     assert set(walk(tmp_path, [tmp_path], FileRules())) == expected
 
 
-def found(root: Path, *paths: Path, **rules) -> dict[str, str]:
-    """Each path found, with why it is passed over, or ""."""
+def walk_tree(root: Path, *paths: Path, **rules) -> dict[str, str]:
+    """Return each path that was found, with the reason why it is skipped, or ""."""
     walked = walk(root, paths or [root], FileRules(**rules))
     return {
-        getattr(one, "path", one): one.reason if isinstance(one, Skipped) else "" for one in walked
+        getattr(entry, "path", entry): entry.reason if isinstance(entry, Skipped) else ""
+        for entry in walked
     }
 
 
@@ -76,7 +77,7 @@ def make(root: Path, *names: str) -> None:
 def test_files_come_once_each_and_sorted(tmp_path: Path):
     make(tmp_path, "b/a.py", "b.py", "a/z.py", "a/b/c.py", "a-b/x.py")
     paths = [tmp_path / "b.py", tmp_path, tmp_path / "a"]
-    assert list(found(tmp_path, *paths)) == ["a/b/c.py", "a/z.py", "a-b/x.py", "b/a.py", "b.py"]
+    assert list(walk_tree(tmp_path, *paths)) == ["a/b/c.py", "a/z.py", "a-b/x.py", "b/a.py", "b.py"]
 
 
 @pytest.mark.parametrize(
@@ -100,7 +101,7 @@ def test_files_come_once_each_and_sorted(tmp_path: Path):
 )
 def test_patterns_decide(tmp_path: Path, rules, expected):
     make(tmp_path, "a.py", "sub/b.js", "sub/c.txt", "notes.md", "sub/run")
-    assert list(found(tmp_path, **rules)) == expected
+    assert list(walk_tree(tmp_path, **rules)) == expected
 
 
 def test_links_and_odd_files_are_passed_over_with_a_reason(tmp_path: Path):
@@ -115,7 +116,7 @@ def test_links_and_odd_files_are_passed_over_with_a_reason(tmp_path: Path):
     os.mkfifo(root / "pipe.py")
     (root / "big.py").write_bytes(b"#" * (MAX_BYTES + 1))
     link = "a symbolic link; name the real file"
-    assert found(root) == {
+    assert walk_tree(root) == {
         "own.py": "",
         "link.py": link,
         "inside.py": link,
@@ -124,7 +125,7 @@ def test_links_and_odd_files_are_passed_over_with_a_reason(tmp_path: Path):
         "pipe.py": "not a regular file",
         "big.py": "1,000,001 bytes, over the limit of 1,000,000",
     }
-    named = found(root, root / "link.py", root / "folder")
+    named = walk_tree(root, root / "link.py", root / "folder")
     assert named == {"link.py": link, "folder": link}
 
 
@@ -136,10 +137,10 @@ def test_repositories_inside_are_entered_only_when_asked_for(tmp_path: Path, git
     (tmp_path / "sub" / ".gitignore").write_text("ignored.py\n")
     (tmp_path / ".gitignore").write_text("x.py\n")
     reason = "a repository of its own; --submodules enters it"
-    assert found(tmp_path) == {"own.py": "", "sub": reason, "module": reason}
-    assert found(tmp_path, tmp_path / "sub" / "x.py") == {"sub/x.py": reason}
+    assert walk_tree(tmp_path) == {"own.py": "", "sub": reason, "module": reason}
+    assert walk_tree(tmp_path, tmp_path / "sub" / "x.py") == {"sub/x.py": reason}
     (tmp_path / "module" / ".git").unlink()
-    entered = found(tmp_path, submodules=True)
+    entered = walk_tree(tmp_path, submodules=True)
     assert entered == {"own.py": "", "sub/x.py": "", "module/y.py": ""}
 
 
@@ -152,16 +153,16 @@ def test_a_worktrees_exclude_file_counts(tmp_path: Path, git):
     git("worktree", "add", "-q", "../tree", cwd=main)
     make(tmp_path, "tree/mine.py", "tree/not.py")
     (main / ".git" / "info" / "exclude").write_text("not.py\n")
-    assert list(found(tmp_path / "tree")) == ["mine.py", "own.py"]
+    assert list(walk_tree(tmp_path / "tree")) == ["mine.py", "own.py"]
 
 
-def test_what_is_named_but_ignored_says_so(tmp_path: Path, git):
+def test_a_path_that_is_named_but_ignored_is_reported(tmp_path: Path, git):
     make(tmp_path, "build/x.py", "y.py")
     git("init", "-q")
     (tmp_path / ".gitignore").write_text("build/\ny.py\n")
     paths = [tmp_path / "build" / "x.py", tmp_path / "y.py"]
-    assert found(tmp_path, *paths) == dict.fromkeys(["build/x.py", "y.py"], "ignored by git")
-    assert found(tmp_path, tmp_path / "build") == {"build": "ignored by git"}
+    assert walk_tree(tmp_path, *paths) == dict.fromkeys(["build/x.py", "y.py"], "ignored by git")
+    assert walk_tree(tmp_path, tmp_path / "build") == {"build": "ignored by git"}
 
 
 def test_the_root_is_the_repository_or_the_common_folder(tmp_path: Path, git, monkeypatch):

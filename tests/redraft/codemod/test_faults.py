@@ -1,4 +1,4 @@
-"""Files that are odd, change meanwhile, or cannot be written: the rest is done, nothing is lost."""
+"""Odd files, files that change meanwhile or cannot be written: the rest is done, nothing is lost."""
 
 import contextlib
 import os
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.redraft.codemod.conftest import FILES, contents
-from tests.redraft.codemod.editing import Editing, Together
+from tests.redraft.codemod.rule_model import BatchRuleModel, RuleModel
 
 from redraft.errors import EngineError
 from redraft.records import Prompt
@@ -104,7 +104,7 @@ def test_what_cannot_be_written_is_known_before_the_model_is_asked(
     codemod("x", ".")  # imports what another user may not read
     path.chmod(file_mode)
     path.parent.chmod(folder_mode)
-    model = Together()
+    model = BatchRuleModel()
     with as_nobody():
         ran = codemod("rename old", ".", "--write", model=model)
     path.parent.chmod(0o777)
@@ -113,7 +113,7 @@ def test_what_cannot_be_written_is_known_before_the_model_is_asked(
     assert path.read_text() == CODE
 
 
-class Meddling(Editing):
+class MeddlingModel(RuleModel):
     """Somebody saves `path` while the model writes the edit of `when`."""
 
     path: Path
@@ -129,7 +129,7 @@ class Meddling(Editing):
 
 
 @pytest.mark.parametrize(
-    ("path", "when", "text", "said"),
+    ("path", "when", "text", "message"),
     [
         pytest.param("shop.py", "old_sum", "mine\n", "changed since it was read", id="in hand"),
         pytest.param("shop.py", "old_sum", None, "no longer exists", id="deleted"),
@@ -138,13 +138,13 @@ class Meddling(Editing):
     ],
 )
 def test_a_file_that_changes_meanwhile_is_left_as_it_is(
-    repo: Path, codemod, path, when, text, said
+    repo: Path, codemod, path, when, text, message
 ):
-    model = Meddling()
+    model = MeddlingModel()
     model.path, model.when, model.text = repo / path, when, text
     ran = codemod("rename old", ".", "--write", "--jobs", "1", model=model)
     assert ran.code == 2
-    assert said in ran.err
+    assert message in ran.err
     assert "files    2 changed, 1 failed\n" in ran.err
     expected = {name: data.replace("old", "new") for name, data in FILES.items()}
     expected |= {"README.md": FILES["README.md"]}
@@ -155,7 +155,7 @@ def test_a_file_that_changes_meanwhile_is_left_as_it_is(
 
 
 def test_the_library_failing_for_one_target_fails_one_file(repo: Path, codemod):
-    class Failing(Together):
+    class Failing(BatchRuleModel):
         def before_reply(self, prompt):
             if "oldName" in prompt.source:
                 raise EngineError("llama_decode failed")
@@ -165,7 +165,7 @@ def test_the_library_failing_for_one_target_fails_one_file(repo: Path, codemod):
     assert "files    2 changed, 1 failed\n" in ran.err
     assert "failed: lib/web.js: llama_decode failed\n" in ran.err
     assert (repo / "lib/web.js").read_text() == FILES["lib/web.js"]
-    again = Together()
+    again = BatchRuleModel()
     resumed = codemod("rename old", ".", "--write", "--resume", model=again)
     assert resumed.code == 0
     assert len(again.prompts) == 1
@@ -173,7 +173,7 @@ def test_the_library_failing_for_one_target_fails_one_file(repo: Path, codemod):
 
 
 def test_a_deadline_refuses_a_target_and_is_not_kept(repo: Path, codemod):
-    ran = codemod("rename old", ".", "--timeout", "1", model=Editing(token_s=0.1))
+    ran = codemod("rename old", ".", "--timeout", "1", model=RuleModel(token_s=0.1))
     assert ran.code == 2
     assert "refused: timeout" in ran.err
     assert codemod("rename old", ".").code == 0
@@ -239,7 +239,7 @@ def test_a_full_disk_behind_the_code_loses_nothing(codemod, monkeypatch: pytest.
         assert [(disk / f"f{n}.py").read_text() for n in range(3)] == [CODE] * 3
         assert sorted(path.name for path in disk.iterdir()) == ["f0.py", "f1.py", "f2.py", "filler"]
         (disk / "filler").unlink()
-        model = Together()
+        model = BatchRuleModel()
         assert codemod("rename old", ".", "--write", "--resume", model=model).code == 0
         assert model.prompts == []
         assert "new" in (disk / "f2.py").read_text()
@@ -251,7 +251,7 @@ def test_a_full_disk_behind_the_journal_ends_the_run_before_the_file_is_touched(
     with small_disk("64k") as disk:
         monkeypatch.setenv("XDG_STATE_HOME", str(disk))
 
-        class Filling(Editing):
+        class Filling(RuleModel):
             def before_reply(self, prompt):
                 if "oldName" in prompt.source:
                     fill(disk)
@@ -312,6 +312,6 @@ def test_edits_that_only_break_the_parse_together_are_refused_together(repo: Pat
             source.replace("return 1", 'return """') if "def a" in source else source + '    """\n'
         )
 
-    ran = codemod("quote", "pair.py", "--write", model=Together(rule=rule))
+    ran = codemod("quote", "pair.py", "--write", model=BatchRuleModel(rule=rule))
     assert ran.code == 2
     assert (repo / "pair.py").read_text() == text

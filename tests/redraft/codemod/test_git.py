@@ -30,12 +30,12 @@ def test_a_commit_holds_the_edits_and_nothing_else(repo: Path, codemod, git):
     ran = codemod(instruction, ".", "--commit", "--write", "--allow-dirty")
     assert ran.code == 0
     assert re.search(r"committed 4 files as [0-9a-f]{7}", ran.err)
-    shown = git("show", "--name-only", "--format=%B")
-    title, body = shown.split("\n", 1)
+    commit = git("show", "--name-only", "--format=%B")
+    title, body = commit.split("\n", 1)
     assert title == "rename old and mind every word of this and mind every word of this and…"
     assert instruction.strip() in body
-    assert shown.count("fresh [1].py") == 2
-    assert shown.endswith("fresh [1].py\nlib/tools.py\nlib/web.js\nshop.py\n")
+    assert commit.count("fresh [1].py") == 2
+    assert commit.endswith("fresh [1].py\nlib/tools.py\nlib/web.js\nshop.py\n")
     assert git("status", "--porcelain") == "A  notes.txt\n"
 
 

@@ -1,4 +1,4 @@
-"""What a crash may leave of a journal, and that only one process writes it."""
+"""Journals as a crash may leave them, and the lock that keeps them to one process."""
 
 from pathlib import Path
 
@@ -77,7 +77,7 @@ def test_what_was_written_is_read(journal: Path):
     assert log.unsettled_writes == (announced("c"),)
     assert [file.path for file in log.remaining_files] == ["b", "d"]
     assert not log.is_finished
-    assert [one.started for one in read_logs(journal.parent)] == [STARTED]
+    assert [log.started for log in read_logs(journal.parent)] == [STARTED]
     assert [path.name for path in journal.parent.iterdir()] == ["r1.jsonl"]
 
 
@@ -86,7 +86,7 @@ def test_a_write_announced_again_is_unsettled_again(journal: Path):
         open_.append(announced("b"))
     log = RunLog.read(journal)
     assert log
-    assert [one.path for one in log.unsettled_writes] == ["c", "b"]
+    assert [write.path for write in log.unsettled_writes] == ["c", "b"]
 
 
 def test_a_journal_cut_off_anywhere_is_read_up_to_its_last_whole_line(journal: Path):

@@ -1,4 +1,4 @@
-"""What only a whole process shows: being killed or interrupted at any moment, and a terminal."""
+"""Whole processes: killed or interrupted at any moment, and on a terminal."""
 
 import os
 import pty
@@ -14,7 +14,13 @@ ROOT = Path(__file__).parents[3]
 
 
 def test_a_run_killed_at_any_of_100_moments_is_resumed_to_the_same_bytes(tmp_path: Path):
-    command = [sys.executable, "-m", "tests.redraft.codemod.storm", str(tmp_path / "storm"), "100"]
+    command = [
+        sys.executable,
+        "-m",
+        "tests.redraft.codemod.kill_storm",
+        str(tmp_path / "storm"),
+        "100",
+    ]
     ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stdout + ran.stderr
 
@@ -22,7 +28,7 @@ def test_a_run_killed_at_any_of_100_moments_is_resumed_to_the_same_bytes(tmp_pat
 @pytest.fixture
 def start(repo: Path, tmp_path_factory: pytest.TempPathFactory):
     """Start `redraft codemod ARGS` in the repository; returns it and the log of its replies."""
-    log = tmp_path_factory.mktemp("log") / "asked"
+    log = tmp_path_factory.mktemp("log") / "replies"
 
     def run(
         *args: str, delay: float, env=None, stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -71,8 +77,8 @@ def test_one_ctrl_c_finishes_the_write_in_hand_and_no_more(start, repo: Path):
     with resumed:
         assert resumed.wait(timeout=60) == 0
         assert "files    3 changed\n" in resumed.stderr.read()
-    asked = log.read_text().split()
-    assert len(asked) == len(set(asked)) == 6
+    replies = log.read_text().split()
+    assert len(replies) == len(set(replies)) == 6
 
 
 def test_a_second_ctrl_c_stops_at_once(start, repo: Path):
@@ -109,14 +115,14 @@ def test_a_terminal_shows_a_bar_with_the_figures_and_coloured_diffs(start, repo:
     env = {"TERM": "xterm-256color", "COLUMNS": "90"}
     child, _ = start("rename old", ".", delay=0.1, stdout=theirs, stderr=theirs, env=env)
     os.close(theirs)
-    shown = b""
+    output = b""
     while data := read(ours):
-        shown += data
+        output += data
     os.close(ours)
     assert child.wait(timeout=60) == 0
-    assert b" tokens/s, 0% copied" in shown
-    assert b"6/6" in shown
-    assert b"\x1b[31m-def old_total(price, qty):" in shown
+    assert b" tokens/s, 0% copied" in output
+    assert b"6/6" in output
+    assert b"\x1b[31m-def old_total(price, qty):" in output
 
 
 def read(terminal: int) -> bytes:

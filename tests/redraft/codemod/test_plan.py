@@ -1,7 +1,7 @@
 from pathlib import Path
 
 import pytest
-from tests.redraft.codemod.editing import Together
+from tests.redraft.codemod.rule_model import BatchRuleModel
 
 from redraft.codemod.discover import FileRules
 from redraft.codemod.plan import choose_jobs, estimate, plan, predict_tokens_per_s
@@ -14,7 +14,7 @@ FLAT = CostCurve.of({1: 0.1, 100: 0.11})
 PADDED = CostCurve.of({1: 0.15, 8: 0.15, 9: 0.19, 16: 0.19, 17: 0.32, 32: 0.32, 48: 0.44})
 
 
-class SupportsCosts(Together):
+class SupportsCosts(BatchRuleModel):
     def costs(self, depth: int, exactness: Exactness) -> CostCurve:
         return PADDED if exactness == "invariant" else CostCurve.of({1: 0.1, 48: 0.4})
 
@@ -42,9 +42,9 @@ def test_an_estimate_is_near_what_a_run_then_takes(repo: Path, codemod):
 
 def test_without_measured_costs_there_is_no_time(repo: Path):
     planned = plan(repo, [repo], FileRules(), Selection())
-    assert estimate(planned, Together(), "x", "fast", jobs=None).seconds is None
+    assert estimate(planned, BatchRuleModel(), "x", "fast", jobs=None).seconds is None
     nothing = plan(repo, [repo / "README.md"], FileRules(), Selection())
-    assert estimate(nothing, Together(), "x", "fast", jobs=None).output_tokens == 0
+    assert estimate(nothing, BatchRuleModel(), "x", "fast", jobs=None).output_tokens == 0
 
 
 @pytest.mark.parametrize(

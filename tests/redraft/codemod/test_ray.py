@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.redraft.codemod import on_ray
+from tests.redraft.codemod import ray_model
 from tests.redraft.codemod.conftest import contents
 
 from redraft.cli import codemod, options
@@ -25,10 +25,10 @@ N_FILES = 20
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """What workers inherit: where they say what they were asked, and all a test can import."""
-    path = tmp_path_factory.mktemp("log") / "asked"
+    """The environment that workers inherit: a log of their replies, and all a test can import."""
+    path = tmp_path_factory.mktemp("log") / "replies"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(on_ray.LOG, str(path))
+        patch.setenv(ray_model.LOG, str(path))
         patch.setenv("RAY_AUTH_MODE", "disabled")
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         patch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), *filter(None, sys.path)]))
@@ -54,7 +54,7 @@ def cluster(environment: Path):
 
 @pytest.fixture
 def log(environment: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv(on_ray.LOG, str(environment))  # for a cluster that the test itself starts
+    monkeypatch.setenv(ray_model.LOG, str(environment))  # for a cluster that the test itself starts
     environment.write_text("")
     return environment
 
@@ -73,8 +73,8 @@ def distributed(run_cli, tree: Path, log: Path, monkeypatch: pytest.MonkeyPatch)
     """Run a codemod that writes on the cluster at `address`, and `meddle` meanwhile."""
 
     def run(address: str, *args: str, meddle: Callable[[], None] = lambda: None):
-        monkeypatch.setattr(options, "open_model", on_ray.open_model)
-        monkeypatch.setattr(codemod, "model_sha256", on_ray.identify)
+        monkeypatch.setattr(options, "open_model", ray_model.open_model)
+        monkeypatch.setattr(codemod, "model_sha256", ray_model.identify)
         monkeypatch.setattr(codemod, "model_size", lambda _: 1)
         monkeypatch.setattr(codemod, "_WORKER_OVERHEAD", 1)
         thread = threading.Thread(target=meddle, daemon=True)
@@ -88,12 +88,12 @@ def distributed(run_cli, tree: Path, log: Path, monkeypatch: pytest.MonkeyPatch)
     return run
 
 
-def asked(log: Path) -> list[list[str]]:
+def read_log(log: Path) -> list[list[str]]:
     return [line.split() for line in log.read_text().splitlines()]
 
 
 def wait_until_both_work(log: Path) -> list[int]:
-    while len(pids := {int(pid) for pid, _ in asked(log)}) < 2:
+    while len(pids := {int(pid) for pid, _ in read_log(log)}) < 2:
         threading.Event().wait(0.01)
     return sorted(pids)
 
@@ -104,19 +104,19 @@ def assert_renamed(tree: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("address", "said"),
+    ("address", "message"),
     [
         pytest.param("127.0.0.1:1", "no cluster answers: ", id="nobody listens"),
         pytest.param("nowhere", "it takes auto, local or HOST:PORT", id="no address"),
         pytest.param("auto", "no cluster answers: ", id="none is running"),
     ],
 )
-def test_where_no_cluster_answers_nothing_is_done(distributed, tree: Path, address, said):
+def test_where_no_cluster_answers_nothing_is_done(distributed, tree: Path, address, message):
     before = contents(tree)
     ran = distributed(address)
     assert ran.code == 2
     assert f"redraft: error: --ray {address}: " in ran.err
-    assert said in ran.err
+    assert message in ran.err
     assert ran.err.count("error") == 1
     assert contents(tree) == before
 
@@ -131,17 +131,17 @@ def test_a_worker_may_be_killed_in_the_middle(cluster, distributed, tree: Path, 
     ran = distributed(cluster.address, meddle=kill_a_worker)
     assert ran.code == 0, ran.err
     assert_renamed(tree)
-    counts = {name: sum(one == name for _, one in asked(log)) for _, name in asked(log)}
+    counts = {name: sum(other == name for _, other in read_log(log)) for _, name in read_log(log)}
     assert len(counts) == 2 * N_FILES
     assert sum(counts.values()) <= 2 * N_FILES + 4, "only what the worker had in hand was redone"
-    assert len({pid for pid, _ in asked(log)}) == 3, "the lost worker was started again"
+    assert len({pid for pid, _ in read_log(log)}) == 3, "the lost worker was started again"
     assert killed
 
 
 def test_a_node_with_another_model_is_refused(
     cluster, distributed, tree: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(on_ray, "identify", on_ray.identify_by_process)
+    monkeypatch.setattr(ray_model, "identify", ray_model.identify_by_process)
     before = contents(tree)
     ran = distributed(cluster.address)
     assert ran.code == 2
@@ -154,7 +154,7 @@ def test_a_cluster_can_be_started_for_the_run_with_a_worker_for_every_so_many_cp
 ):
     assert distributed("local", "--threads", "1").code == 0
     assert_renamed(tree)
-    assert len({pid for pid, _ in asked(log)}) > 1 or os.cpu_count() == 1
+    assert len({pid for pid, _ in read_log(log)}) > 1 or os.cpu_count() == 1
 
 
 @pytest.mark.parametrize(

@@ -25,8 +25,8 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def told(out: str) -> list[dict[str, Any]]:
-    """What a run came to, its times and sums left out."""
+def read_results(out: str) -> list[dict[str, Any]]:
+    """Return the results of a run, its times and sums left out."""
     files = [json.loads(line) for line in out.splitlines()[:-1]]
     for target in (target for file in files for target in file["targets"]):
         del target["stats"], target["cached"]
@@ -43,7 +43,7 @@ def test_the_same_bytes_whatever_jobs_and_strategy_are(
         ran = codemod(
             *("Add a docstring.", ".", "--jsonl", "--max-tokens", "60", *args), model=small_model
         )
-        runs.append(told(ran.out))
+        runs.append(read_results(ran.out))
     assert [file["path"] for file in runs[0]] == ["names.py", "prices.py", "web.js"]
     assert [len(file["targets"]) for file in runs[0]] == [1, 3, 1]
     assert runs[0] == runs[1] == runs[2]
@@ -82,13 +82,13 @@ THIRTY = "import log\n\n\n" + "".join(
 def test_thirty_targets_of_a_file_cost_little_more_prefill_than_one(
     tmp_path: Path, codemod, small_model: Engine, monkeypatch: pytest.MonkeyPatch
 ):
-    """What is asked of each costs a few tokens beside the file, which is read once."""
+    """Each target costs a few tokens beside the file, which is read once."""
     (tmp_path / "store.py").write_text(THIRTY)
     monkeypatch.chdir(tmp_path)
     args = ("--max-tokens", "1", "--jobs", "4", "--exactness", "fast", "--jsonl")
     ran = codemod("Add type hints.", "store.py", *args, model=small_model)
     (file, _) = map(json.loads, ran.out.splitlines())
     stats = [target["stats"] for target in file["targets"]]
-    prefilled = [one["prompt_tokens"] - one["reused_tokens"] for one in stats]
+    prefilled = [target["prompt_tokens"] - target["reused_tokens"] for target in stats]
     assert len(prefilled) == 30
     assert sum(prefilled) <= 1.25 * max(prefilled)

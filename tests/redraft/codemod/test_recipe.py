@@ -46,15 +46,15 @@ def test_a_recipe_says_what_to_do_and_where(tmp_path: Path):
 
 def test_the_model_is_shown_the_examples_whatever_is_in_them():
     example = Example(before="a\n```\nb\n", after="c")
-    asked = Recipe(instruction=" Do it. ", examples=(example,)).full_instruction
-    assert asked == (
+    instruction = Recipe(instruction=" Do it. ", examples=(example,)).full_instruction
+    assert instruction == (
         "Do it.\n\nFor example, this:\n````\na\n```\nb\n````\nbecomes this:\n```\nc\n```"
     )
     assert Recipe(instruction="Do it.").full_instruction == "Do it."
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         pytest.param("scope = 'file'", "instruction is missing", id="no instruction"),
         pytest.param("instruction = ' '", "instruction must be a text, not ' '", id="blank"),
@@ -74,12 +74,12 @@ def test_the_model_is_shown_the_examples_whatever_is_in_them():
         pytest.param("instruction = 'x", "is not valid TOML"),
     ],
 )
-def test_a_wrong_recipe_is_one_error_that_names_the_key(tmp_path: Path, text: str, said: str):
+def test_a_wrong_recipe_is_one_error_that_names_the_key(tmp_path: Path, text: str, message: str):
     path = write(tmp_path, text)
     with pytest.raises(InputError) as caught:
         read_recipe(path)
     assert str(path) in str(caught.value)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_a_missing_recipe_is_an_error(tmp_path: Path):

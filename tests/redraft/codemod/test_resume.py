@@ -1,11 +1,11 @@
-"""What `--resume` goes on with, and what it leaves alone. Crashes are in test_kill.py."""
+"""The files `--resume` goes on with, and those it leaves alone. Crashes: test_kill.py."""
 
 import re
 from pathlib import Path
 
 import pytest
 from tests.redraft.codemod.conftest import FILES, contents
-from tests.redraft.codemod.editing import Editing, Together
+from tests.redraft.codemod.rule_model import BatchRuleModel, RuleModel
 
 from redraft.codemod.journal import journal_folder
 from redraft.records import Prompt
@@ -13,7 +13,7 @@ from redraft.records import Prompt
 RESUME = ("rename old", ".", "--write", "--resume", "--jobs", "1")
 
 
-class Dying(Editing):
+class DyingModel(RuleModel):
     """Loses its process at the first prompt that holds `at`."""
 
     at: str = "oldName"
@@ -26,13 +26,13 @@ class Dying(Editing):
 @pytest.fixture
 def crashed(repo: Path, codemod) -> Path:
     """A run that ended after its first file."""
-    assert codemod(*RESUME, model=Dying()).code == 2
+    assert codemod(*RESUME, model=DyingModel()).code == 2
     assert (repo / "lib/tools.py").read_text() == FILES["lib/tools.py"].replace("old", "new")
     return repo
 
 
 def test_it_goes_on_where_the_run_stopped(crashed: Path, codemod):
-    model = Together()
+    model = BatchRuleModel()
     ran = codemod(*RESUME, model=model)
     assert ran.code == 0
     assert [p.source.split("(")[0].split()[-1] for p in model.prompts] == [
@@ -48,14 +48,14 @@ def test_it_goes_on_where_the_run_stopped(crashed: Path, codemod):
 
 def test_a_finished_run_has_nothing_left(repo: Path, codemod):
     codemod("rename old", ".", "--write")
-    before, model = contents(repo), Together()
+    before, model = contents(repo), BatchRuleModel()
     ran = codemod("rename old", ".", "--write", "--resume", model=model)
     assert (ran.code, model.prompts, contents(repo)) == (0, [], before)
     assert "files    3 changed\n" in ran.err
 
 
 def test_refusals_of_the_first_process_count(repo: Path, codemod):
-    ran = codemod("x", ".", "--write", model=Together(rule=lambda source: "def (:\n"))
+    ran = codemod("x", ".", "--write", model=BatchRuleModel(rule=lambda source: "def (:\n"))
     assert ran.code == 2
     assert codemod("x", ".", "--write", "--resume").code == 2
 
@@ -94,18 +94,18 @@ def test_a_write_cut_off_is_not_finished_in_a_file_that_changed(crashed: Path, c
         pytest.param(["rename old", ".", "--verify-with", "true"], id="commands"),
     ],
 )
-def test_another_order_is_another_run(crashed: Path, codemod, args):
+def test_other_options_are_another_run(crashed: Path, codemod, args):
     ran = codemod(*args, "--write", "--resume", "--allow-dirty")
     assert ran.code == 0
     assert "resuming" not in ran.err
 
 
-def test_how_much_at_once_and_how_it_is_shown_make_no_other_run(crashed: Path, codemod):
+def test_jobs_output_and_timeout_make_no_other_run(crashed: Path, codemod):
     args = ("rename old", ".", "--write", "--resume", "--jobs", "9", "--jsonl", "--timeout", "99")
     assert "resuming" in codemod(*args).err
 
 
-def test_a_run_that_was_undone_starts_anew(repo: Path, codemod):
+def test_a_run_that_was_undone_starts_again(repo: Path, codemod):
     run = re.search(r"undo (\S+)`", codemod("rename old", ".", "--write").err)[1]
     codemod("undo", run)
     ran = codemod("rename old", ".", "--write", "--resume")

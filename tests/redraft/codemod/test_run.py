@@ -1,4 +1,4 @@
-"""What `redraft codemod` prints, writes and exits with; the model edits by rule."""
+"""The output, files and exit code of `redraft codemod`; the model edits by rule."""
 
 import json
 import os
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.redraft.codemod.conftest import FILES, SHOP, TOOLS, WEB, contents
-from tests.redraft.codemod.editing import Editing, Together
+from tests.redraft.codemod.rule_model import BatchRuleModel, RuleModel
 
 RENAMED = {name: text.replace("old", "new") for name, text in FILES.items()}
 RENAMED["README.md"] = FILES["README.md"]
@@ -103,17 +103,17 @@ def test_results_do_not_depend_on_jobs(repo: Path, codemod, jobs: int):
     for i in range(9):
         text = "\n\n".join(f"def old_{n}():\n    return {n}\n" for n in range(i))
         (repo / f"many{i}.py").write_text(text)
-    alone, together = Editing(), Together()
-    one_by_one = codemod("rename old", ".", model=alone)
+    single, batch = RuleModel(), BatchRuleModel()
+    one_by_one = codemod("rename old", ".", model=single)
     # The replies of the first run must not be taken from the cache.
-    ran = codemod("rename  old", ".", "--jobs", str(jobs), model=together)
+    ran = codemod("rename  old", ".", "--jobs", str(jobs), model=batch)
     assert (ran.code, ran.out) == (one_by_one.code, one_by_one.out)
-    assert len(together.prompts) == len(alone.prompts) == 42
-    assert bool(together.together) == (jobs > 1)
+    assert len(batch.prompts) == len(single.prompts) == 42
+    assert bool(batch.batch_sizes) == (jobs > 1)
 
 
 def test_targets_of_one_file_share_its_part_of_the_prompt(repo: Path, codemod):
-    model = Together()
+    model = BatchRuleModel()
     codemod("rename old", "shop.py", model=model)
     assert len(model.prompts) == 3
     assert len({prompt.file for prompt in model.prompts}) == 1
@@ -128,10 +128,10 @@ def test_targets_of_one_file_share_its_part_of_the_prompt(repo: Path, codemod):
         pytest.param(["--exactness", "fast"], "exactness = 'invariant'", "fast", id="the flag"),
     ],
 )
-def test_how_exact_decoding_is_can_be_set(repo: Path, codemod, args, setting, expected):
+def test_exactness_can_be_set(repo: Path, codemod, args, setting, expected):
     (repo / "redraft.toml").write_text(setting)
 
-    class Noting(Editing):
+    class Noting(RuleModel):
         def complete(self, prompt, options, **kwargs):
             assert options.exactness == expected
             return super().complete(prompt, options, **kwargs)
@@ -140,7 +140,7 @@ def test_how_exact_decoding_is_can_be_set(repo: Path, codemod, args, setting, ex
 
 
 def test_known_replies_are_not_asked_for_again(repo: Path, codemod):
-    first, again, edited = Together(), Together(), Together()
+    first, again, edited = BatchRuleModel(), BatchRuleModel(), BatchRuleModel()
     out = codemod("rename old", ".", model=first).out
     ran = codemod("rename old", ".", "--jobs", "1", model=again)
     assert (ran.out, again.prompts) == (out, [])
@@ -157,7 +157,7 @@ def test_a_run_deletes_replies_of_more_than_30_days_ago(repo: Path, codemod):
         put_at = time.time() - age_days * 24 * 3600
         for path in folder.rglob("*"):
             os.utime(path, (put_at, put_at))
-        model = Together()
+        model = BatchRuleModel()
         codemod("rename old", ".", model=model)
         assert len(model.prompts) == n_prompts
 
@@ -177,9 +177,9 @@ def test_jsonl_is_a_line_a_file_then_the_summary(repo: Path, codemod):
 
 
 def test_json_is_one_object(repo: Path, codemod):
-    said = json.loads(codemod("rename old", ".", "--json").out)
-    assert sorted(said) == ["broken", "files", "run", "skipped", "summary"]
-    assert [file["path"] for file in said["files"]] == ["lib/tools.py", "lib/web.js", "shop.py"]
+    record = json.loads(codemod("rename old", ".", "--json").out)
+    assert sorted(record) == ["broken", "files", "run", "skipped", "summary"]
+    assert [file["path"] for file in record["files"]] == ["lib/tools.py", "lib/web.js", "shop.py"]
 
 
 def refusing(source: str) -> str:
@@ -188,7 +188,7 @@ def refusing(source: str) -> str:
 
 
 def test_a_refusal_is_a_failure_and_the_rest_is_done(repo: Path, codemod):
-    ran = codemod("rename old", ".", "--write", model=Together(rule=refusing))
+    ran = codemod("rename old", ".", "--write", model=BatchRuleModel(rule=refusing))
     assert ran.code == 2
     assert "2 refused: parse_broken, 3 rewritten" in ran.err
     assert re.search(r"failed: shop.py:6 Cart.old_sum: the edited file would no longer", ran.err)
@@ -196,7 +196,7 @@ def test_a_refusal_is_a_failure_and_the_rest_is_done(repo: Path, codemod):
     assert contents(repo) == as_bytes(changed)
 
 
-class Confused(Together):
+class NeedsTarget(BatchRuleModel):
     """Writes a target well only where it sees it; one that is merely named it breaks."""
 
     def complete(self, prompt, *args, **kwargs):
@@ -206,10 +206,10 @@ class Confused(Together):
 
 
 @pytest.mark.parametrize("jobs", ["1", "4"])
-def test_a_part_whose_reply_is_refused_is_shown_and_asked_about_once_more(
+def test_a_target_whose_reply_is_refused_is_shown_in_a_second_prompt(
     repo: Path, codemod, jobs: str
 ):
-    model = Confused()
+    model = NeedsTarget()
     ran = codemod("rename old", ".", "--write", "--jsonl", "--jobs", jobs, model=model)
     assert ran.code == 0
     assert contents(repo) == as_bytes(RENAMED)
@@ -217,7 +217,7 @@ def test_a_part_whose_reply_is_refused_is_shown_and_asked_about_once_more(
     shop = json.loads(ran.out.splitlines()[2])
     once, twice = (target["stats"]["prompt_tokens"] for target in shop["targets"][:2])
     assert twice > 1.5 * once
-    again = Confused()
+    again = NeedsTarget()
     codemod("undo", json.loads(ran.out.splitlines()[-1])["run"])
     assert codemod("rename old", ".", "--jobs", jobs, model=again).code == 0
     assert again.prompts == [], "both tries are known"
@@ -243,41 +243,41 @@ def test_every_refusal_that_showing_the_target_may_mend_is_retried(
     repo: Path, codemod, reason: str, reply: str
 ):
     (repo / "report.py").write_text(f"import csv\n\n\n{LONG}")
-    stubborn = Together(rule=lambda source: reply)
+    stubborn = BatchRuleModel(rule=lambda source: reply)
     ran = codemod("rename old", "report.py", model=stubborn)
     assert f"targets  1 refused: {reason}\n" in ran.err
     assert len(stubborn.prompts) == 2
 
-    class Confused(Together):
+    class NeedsTarget(BatchRuleModel):
         def before_reply(self, prompt):
             is_shown = any(piece.text == prompt.source for piece in prompt.request)
             self.rule = (lambda s: s.replace("old", "new")) if is_shown else (lambda s: reply)
 
-    ran = codemod("rename  old", "report.py", "--write", model=Confused())
+    ran = codemod("rename  old", "report.py", "--write", model=NeedsTarget())
     assert ran.code == 0
     assert (repo / "report.py").read_text().endswith(LONG.replace("old", "new"))
 
 
 def test_sarif_tells_refusals_with_their_place(repo: Path, codemod):
     (repo / "odd name.py").write_text("def a(self):\n    pass\n")
-    said = json.loads(codemod("x", ".", "--sarif", model=Together(rule=refusing)).out)
-    assert said["version"] == "2.1.0"
-    (run,) = said["runs"]
-    found = [
+    record = json.loads(codemod("x", ".", "--sarif", model=BatchRuleModel(rule=refusing)).out)
+    assert record["version"] == "2.1.0"
+    (run,) = record["runs"]
+    alerts = [
         (
-            one["ruleId"],
-            one["level"],
-            one["locations"][0]["physicalLocation"]["artifactLocation"]["uri"],
-            one["locations"][0]["physicalLocation"]["region"],
+            alert["ruleId"],
+            alert["level"],
+            alert["locations"][0]["physicalLocation"]["artifactLocation"]["uri"],
+            alert["locations"][0]["physicalLocation"]["region"],
         )
-        for one in run["results"]
+        for alert in run["results"]
     ]
-    assert found == [
+    assert alerts == [
         ("parse_broken", "warning", "odd%20name.py", {"startLine": 1, "endLine": 2}),
         ("parse_broken", "warning", "shop.py", {"startLine": 6, "endLine": 7}),
         ("parse_broken", "warning", "shop.py", {"startLine": 9, "endLine": 10}),
     ]
-    assert {one["ruleId"] for one in run["results"]} <= {
+    assert {alert["ruleId"] for alert in run["results"]} <= {
         r["id"] for r in run["tool"]["driver"]["rules"]
     }
 
@@ -285,7 +285,7 @@ def test_sarif_tells_refusals_with_their_place(repo: Path, codemod):
 def test_the_report_needs_nothing_else_and_is_safe(repo: Path, codemod):
     (repo / "x.py").write_text("def old():\n    return '<script>alert(1)</script>'\n")
     report = repo / "out.html"
-    codemod("rename <old>", ".", "--report", report, model=Together(rule=refusing))
+    codemod("rename <old>", ".", "--report", report, model=BatchRuleModel(rule=refusing))
     page = report.read_text()
     assert not re.search(r"(?:src|href)=|<script|@import|url\(", page)
     assert "rename &lt;old&gt;" in page
@@ -297,13 +297,13 @@ def test_the_report_needs_nothing_else_and_is_safe(repo: Path, codemod):
 
 def test_fail_fast_stops_at_the_first_failure(repo: Path, codemod):
     ran = codemod("x", "shop.py", "lib", "--fail-fast", "--jobs", "1", "--write",
-                  model=Together(rule=lambda source: "def (:\n"))  # fmt: skip
+                  model=BatchRuleModel(rule=lambda source: "def (:\n"))  # fmt: skip
     assert ran.code == 2
     assert "redraft: files    1 unchanged\n" in ran.err
 
 
 @pytest.mark.parametrize(
-    ("args", "asked"),
+    ("args", "sources"),
     [
         pytest.param(["--limit", "2"], ["old_total(1", "return 0"], id="the first targets"),
         pytest.param(
@@ -315,15 +315,15 @@ def test_fail_fast_stops_at_the_first_failure(repo: Path, codemod):
         pytest.param(["--scope", "file", "--include", "*.md"], ["# old"], id="text"),
     ],
 )
-def test_what_is_asked_can_be_narrowed(repo: Path, codemod, args, asked):
-    model = Together()
+def test_the_targets_can_be_narrowed(repo: Path, codemod, args, sources):
+    model = BatchRuleModel()
     codemod("rename old", ".", "--jobs", "1", *args, model=model)
-    assert len(model.prompts) == len(asked)
-    assert all(text in p.source for text, p in zip(asked, model.prompts, strict=True))
+    assert len(model.prompts) == len(sources)
+    assert all(text in p.source for text, p in zip(sources, model.prompts, strict=True))
 
 
-def test_a_plan_asks_nobody(repo: Path, codemod):
-    model = Together()
+def test_a_plan_does_not_ask_the_model(repo: Path, codemod):
+    model = BatchRuleModel()
     (repo / "link.py").symlink_to("shop.py")
     ran = codemod("rename old", ".", "--plan", model=model)
     assert ran.code == 0
@@ -331,24 +331,24 @@ def test_a_plan_asks_nobody(repo: Path, codemod):
         "lib/tools.py  helper free\nlib/web.js  oldName\nshop.py  old_total Cart.old_sum Cart.show\n"
     )
     assert "plan     6 targets in 3 files; about " in ran.err
-    said = json.loads(codemod("rename old", ".", "--plan", "--json").out)
-    assert [file["path"] for file in said["files"]] == ["lib/tools.py", "lib/web.js", "shop.py"]
-    assert said["skipped"][0]["path"] == "link.py"
-    assert said["estimate"]["output_tokens"] > 0
+    record = json.loads(codemod("rename old", ".", "--plan", "--json").out)
+    assert [file["path"] for file in record["files"]] == ["lib/tools.py", "lib/web.js", "shop.py"]
+    assert record["skipped"][0]["path"] == "link.py"
+    assert record["estimate"]["output_tokens"] > 0
     assert model.prompts == []
 
 
-def test_a_recipe_brings_instruction_and_places_and_flags_stand_above_it(repo: Path, codemod):
+def test_a_recipe_gives_instruction_and_targets_and_flags_override_it(repo: Path, codemod):
     (repo / "r.toml").write_text(
         "instruction = 'rename old'\nselect = 'Cart.*'\ninclude = 'shop.py'\n"
         "[[examples]]\nbefore = 'old()'\nafter = 'new()'\n"
     )
-    model = Together()
+    model = BatchRuleModel()
     assert codemod("--recipe", "r.toml", model=model).code == 0
     assert len(model.prompts) == 2
-    asked = "".join(piece.text for piece in model.prompts[0].file)
-    assert "rename old\n\nFor example, this:\n```\nold()\n```\nbecomes this:\n```\nnew()" in asked
-    again = Together()
+    prompt = "".join(piece.text for piece in model.prompts[0].file)
+    assert "rename old\n\nFor example, this:\n```\nold()\n```\nbecomes this:\n```\nnew()" in prompt
+    again = BatchRuleModel()
     codemod("--recipe", "r.toml", ".", "--select", "old_*", model=again)
     # The reply for `old_sum` is known from the first run.
     assert [prompt.source.split("(")[0] for prompt in again.prompts] == ["def old_total"]
@@ -358,7 +358,7 @@ def test_a_named_action_can_say_what_to_do(repo: Path, codemod):
     (repo / "redraft.toml").write_text(
         "[actions.rename]\ninstruction = 'rename old'\nscope = 'file'\nlanguages = ['javascript']\n"
     )
-    model = Together()
+    model = BatchRuleModel()
     ran = codemod("--action", "rename", model=model)
     assert ran.code == 0
     assert [prompt.source for prompt in model.prompts] == [WEB]
@@ -430,7 +430,7 @@ def test_each_edit_can_be_asked_about(repo: Path, codemod, answers, renamed):
 
 
 def test_another_instruction_reaches_the_model(repo: Path, codemod):
-    model = Together()
+    model = BatchRuleModel()
     codemod("rename old", "lib", "--interactive", stdin=b"e\nuse new words\ny\nq\n", model=model)
     again = "".join(piece.text for piece in (*model.prompts[2].file, *model.prompts[2].request))
     assert "use new words" in again
@@ -462,14 +462,14 @@ ERRORS = [
 ]
 
 
-@pytest.mark.parametrize(("args", "said"), ERRORS)
-def test_a_wrong_order_is_one_line_that_says_what_to_do(repo: Path, codemod, args, said):
+@pytest.mark.parametrize(("args", "message"), ERRORS)
+def test_wrong_options_are_one_line_that_says_what_to_do(repo: Path, codemod, args, message):
     (repo / "r.toml").write_text("instruktion = 'x'\n")
-    model = Together()
+    model = BatchRuleModel()
     ran = codemod(*args, model=model)
     assert (ran.code, ran.out, model.prompts) == (2, "", [])
     assert ran.err.startswith("redraft: error: ")
-    assert said in ran.err
+    assert message in ran.err
     assert ran.err.count("\n") == 1
 
 

@@ -71,16 +71,16 @@ def test_plain_text_is_edited_as_a_whole():
 
 
 @pytest.mark.parametrize(
-    ("pattern", "said"),
+    ("pattern", "message"),
     [
         pytest.param("/(/", "--select /(/: not a regular expression", id="regular expression"),
         pytest.param(" ", "--select is empty", id="empty"),
     ],
 )
-def test_a_pattern_that_is_none_is_an_error(pattern, said):
+def test_a_pattern_that_is_none_is_an_error(pattern, message):
     with pytest.raises(InputError) as caught:
         Selection("function", (pattern,))
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_a_query_of_another_grammar_is_an_error():

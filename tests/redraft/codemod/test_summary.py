@@ -1,4 +1,4 @@
-"""The sums of a run, and what is said of them."""
+"""The sums of a run, and how they are put into words."""
 
 from dataclasses import fields
 from pathlib import Path

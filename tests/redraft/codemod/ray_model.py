@@ -1,15 +1,15 @@
-"""What the workers of a test's Ray cluster run: a model that edits by rule, and says where."""
+"""The model in the workers of a test's Ray cluster: it edits by rule, and logs where."""
 
 import contextlib
 import os
 import time
 
-from tests.redraft.codemod.editing import Together
+from tests.redraft.codemod.rule_model import BatchRuleModel
 
 LOG = "REDRAFT_TEST_LOG"
 
 
-class Slow(Together):
+class Slow(BatchRuleModel):
     """Appends its process id and the function it is asked about to a log, then takes its time."""
 
     def before_reply(self, prompt):

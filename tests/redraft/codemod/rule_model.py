@@ -1,7 +1,7 @@
-"""A model that edits by rule, whatever it is asked first: what code mods are tested with.
+"""Models that edit by rule, for tests of codemods.
 
-Each reply depends on its prompt alone. Replies asked for together come back in an order of their
-own, as they do from a real batch.
+Each reply depends on its prompt alone. Replies of a batch come back in another order than their
+prompts, as they do from a real one.
 """
 
 import random
@@ -19,11 +19,11 @@ def rename(source: str) -> str:
 
 
 @dataclass
-class Editing(ScriptedModel):
-    """Answers with `rule` of the text to edit; `together` are the sizes of the batches."""
+class RuleModel(ScriptedModel):
+    """Answers with `rule` of the text to edit; `batch_sizes` grows with each batch."""
 
     rule: Callable[[str], str] = rename
-    together: list[int] = field(default_factory=list)
+    batch_sizes: list[int] = field(default_factory=list)
 
     def complete(self, prompt: Prompt, *args, **kwargs) -> Completion:
         self.before_reply(prompt)
@@ -34,7 +34,7 @@ class Editing(ScriptedModel):
         """For tests to do something at the worst moment."""
 
 
-class Together(Editing):
+class BatchRuleModel(RuleModel):
     def complete_many(
         self,
         requests: Sequence[tuple[Prompt, int]],
@@ -43,7 +43,7 @@ class Together(Editing):
         n_parallel: int,
         cancelled: Callable[[], bool] = lambda: False,
     ) -> Iterator[tuple[int, Completion]]:
-        self.together.append(len(requests))
+        self.batch_sizes.append(len(requests))
         order = list(range(len(requests)))
         random.Random(len(requests)).shuffle(order)
         for i in order:
