@@ -312,6 +312,7 @@ def run_codemod(run_options: RunOptions) -> int:
     if run_options.resume:
         logs = read_logs(journal_folder(run_options.root))
         same = [log for log in logs if log.started.identity == started.identity]
+        # To go on with a run that was undone would leave its first files as they were.
         log = same[-1] if same and not same[-1].undone else None
     if run_options.writes:
         _check_git(run_options, log)
@@ -328,11 +329,12 @@ def run_codemod(run_options: RunOptions) -> int:
             with options.open_model(run_options.settings) as model:
                 expected = _estimate(run_options, planned, model, n_workers=1)
         reporter.report_plan(expected)
-        return 2 if planned.broken else 0
-    broken = tuple(file.path for file in planned.broken)
+        return 2 if planned.inaccessible else 0
+    broken = tuple(file.path for file in planned.inaccessible)
     started = log.started if log else replace(started, files=planned.files, broken=broken)
     with InterruptHandler() as interrupt:
         _edit_files(run_options, planned, started, log, reporter, interrupt)
+    # An interrupted run is committed as a whole, by the one that resumes it.
     if run_options.commit and not interrupt.requested:
         _commit(run_options, started)
     reporter.report_end(time.monotonic() - start, run=started.run if run_options.writes else "")
@@ -391,7 +393,7 @@ def _plan_rest(run_options: RunOptions, log: RunLog) -> Plan:
     unlimited = replace(run_options, limit=None)
     mended = _plan(unlimited, [path for path in broken if path.exists()])
     files = (*log.remaining_files, *mended.files)
-    return Plan(root=run_options.root, files=files, broken=mended.broken)
+    return Plan(root=run_options.root, files=files, inaccessible=mended.inaccessible)
 
 
 def _check_git(run_options: RunOptions, log: RunLog | None) -> None:

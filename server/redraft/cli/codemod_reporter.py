@@ -50,7 +50,7 @@ class CodemodReporter:
         self._instruction = instruction
         self._keep_results = keep_results or output in ("json", "sarif")
         self._results: list[FileResult] = []
-        self._problems = [f"{file.path}: {file.message}" for file in plan.broken]
+        self._problems = [f"{file.path}: {file.message}" for file in plan.inaccessible]
         self._n_written = 0  # tokens, for the progress bar
         self._n_copied = 0
         self._bar: bars.Progress | None = None
@@ -60,7 +60,7 @@ class CodemodReporter:
 
     @property
     def is_failed(self) -> bool:
-        return self.summary.is_failed or bool(self._plan.broken)
+        return self.summary.is_failed or bool(self._plan.inaccessible)
 
     def report_plan(self, expected: Estimate | None) -> None:
         """Print what would be edited, what would not, and what a run would take."""
@@ -91,6 +91,7 @@ class CodemodReporter:
             (task,) = self._bar.tasks
             speed = f"{self._n_written / max(1.0, task.elapsed or 0.0):.0f} tokens/s"
             share = f"{self._n_copied / max(1, self._n_written):.0%} copied"
+            # One step for each target: a second prompt for one moves the bar no further.
             self._bar.update(task.id, advance=1, figures=f"{speed}, {share}")
 
     def add(self, result: FileResult) -> None:
@@ -142,7 +143,7 @@ class CodemodReporter:
             self.summary, self._plan, wall_s=wall_s, run_s=self._run_s, plain_s=self._plain_s
         )
         if self._output == "sarif":
-            print_json(build_sarif(self._results, self._plan.broken))
+            print_json(build_sarif(self._results, self._plan.inaccessible))
         elif self._output in ("json", "jsonl"):
             record = build_run_record(self.summary, self._plan, run)
             if self._output == "json":
@@ -169,6 +170,7 @@ class CodemodReporter:
         print_status(text)
 
     def _print_problems(self) -> None:
+        # Last, so that they are on the screen when a long run ends.
         for problem in self._problems:
             print_status(f"failed: {problem}")
 

@@ -129,6 +129,7 @@ class RunLog:
         """Take the next record into account. Raises InputError for a second start."""
         match record:
             case WriteAnnounced():
+                # A resumed run tries again what failed: the file is open once more.
                 self.announced[record.path] = record
                 self.closed.pop(record.path, None)
             case FileClosed():

@@ -22,9 +22,9 @@ from redraft.syntax import Target, is_code, language_of
 from redraft.text import files
 
 __all__ = [
-    "Broken",
     "Costs",
     "Estimate",
+    "InaccessibleFile",
     "Plan",
     "PlannedFile",
     "SupportsCosts",
@@ -56,7 +56,7 @@ class PlannedFile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Broken:
+class InaccessibleFile:
     """A file that ought to be edited and cannot be."""
 
     path: str
@@ -70,7 +70,7 @@ class Plan:
     root: Path
     files: tuple[PlannedFile, ...]
     skipped: tuple[Skipped, ...] = ()
-    broken: tuple[Broken, ...] = ()
+    inaccessible: tuple[InaccessibleFile, ...] = ()
 
     @property
     def n_targets(self) -> int:
@@ -108,7 +108,7 @@ def plan(
         root=root,
         files=tuple(planned),
         skipped=tuple(entry for entry in entries if isinstance(entry, Skipped)),
-        broken=tuple(entry for entry in entries if isinstance(entry, Broken)),
+        inaccessible=tuple(entry for entry in entries if isinstance(entry, InaccessibleFile)),
     )
 
 
@@ -128,14 +128,14 @@ class _FilePlanner:
     n_read: int = 0
     query_errors: list[InputError] = field(default_factory=list)
 
-    def plan_file(self, path: str) -> PlannedFile | Skipped | Broken | None:
+    def plan_file(self, path: str) -> PlannedFile | Skipped | InaccessibleFile | None:
         """Return the file with its targets; None where there is nothing to edit in it."""
         try:
             document = files.read(self.root / path)
         except InputError as error:
             # The system refused to hand the file over; or it is no text, which is nobody's fault.
             if isinstance(error.__cause__, OSError):
-                return Broken(path=path, message=str(error))
+                return InaccessibleFile(path=path, message=str(error))
             return Skipped(path=path, reason=str(error))
         language = language_of(path, document.text)
         # A file that a pattern named may be edited as plain text, or as data.
@@ -154,7 +154,7 @@ class _FilePlanner:
             needed = (self.root / path, (self.root / path).parent)
             for place in (place for place in needed if not os.access(place, os.W_OK)):
                 message = f"cannot write {needed[0]}: no permission to change {place}"
-                return Broken(path=path, message=message)
+                return InaccessibleFile(path=path, message=message)
         planned = PlannedFile(
             path=path,
             sha256=digest(document.encode()),

@@ -121,6 +121,7 @@ def _start_workers(
         ).remote(open_model, identify)
         for node in places
     ]
+    # All workers load at the same time; only then is each asked what it holds.
     local_identity = identify()
     for node, worker in zip(places, workers, strict=True):
         name = node["NodeManagerHostname"]
@@ -216,6 +217,7 @@ class Cluster:
         Raises EngineError, after all the others ended, where a reply could not be written.
         """
         prompts = [PromptRequest(prompt=prompt, max_tokens=most) for prompt, most in requests]
+        # A task is what one worker writes at once. Larger ones would cost more when it is lost.
         size = max(1, n_parallel // max(1, self.n_workers))
         errors: list[EngineError] = []
         queue = _TaskQueue(self._ray, self._workers, prompts, options, size)

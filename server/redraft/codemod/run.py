@@ -87,6 +87,7 @@ class TargetEdit:
         """The outcome of the last reply, its stats those of all replies together."""
         if isinstance(self.prompt, Refused):
             return self.prompt
+        # `prompt` is the last one by now: only the last reply was written to it.
         *earlier, completion = (reply.completion for reply in self.replies)
         if isinstance(completion, EngineError):
             return completion
@@ -113,6 +114,7 @@ def run(plan: Plan, model: Model, context: RunContext) -> Iterator[FileResult]:
     for window in _group_files(plan.files, context):
         if context.cancelled():
             return
+        # Prompts of several files go out together, so that no worker waits at a file's end.
         prepared = [prepare_file(plan.root, file, model, context) for file in window]
         waiting = [file for file in prepared if isinstance(file, PreparedFile)]
         edits = iter(
@@ -178,6 +180,7 @@ def reply_with_retries(
     and shown where `redraft.edit.choose_retry` says that this may mend the first reply.
     """
     edits = _add_replies(edits, model, context)
+    # By the index of the edit. All second prompts go out together, after all first ones.
     retries: dict[int, TargetEdit] = {}
     for i, edit in enumerate(edits):
         outcome = edit.outcome
@@ -191,15 +194,12 @@ def reply_with_retries(
     # A target counts once for those who watch.
     unwatched = replace(context, on_reply=lambda _: None)
     for i, edit in zip(retries, _add_replies([*retries.values()], model, unwatched), strict=True):
-        match edit.outcome:
-            # A second reply that is refused as well changes nothing; but where the run was cut
-            # short here, the file is not done with.
-            case EngineError():
-                pass
-            case Refused(reason=reason) if reason != "cancelled":
-                pass
-            case _:
-                edits[i] = edit
+        outcome = edit.outcome
+        # A second reply that is refused as well changes nothing. One that was cancelled does: the
+        # run was cut short here, and the file is not done with.
+        is_refused = isinstance(outcome, Refused) and outcome.reason != "cancelled"
+        if not is_refused and not isinstance(outcome, EngineError):
+            edits[i] = edit
     return edits
 
 
@@ -305,6 +305,7 @@ class _FileFinisher:
         outcomes = [result.outcome for result in results]
         rewritten = [outcome for outcome in outcomes if isinstance(outcome, Rewritten)]
         replacements = [part for outcome in rewritten for part in outcome.replacements]
+        # All are of the text as it was read, and of targets that lie apart: none moves another.
         text = diff.apply_replacements(document.text, replacements)
         if text == document.text:
             return self._unchanged(results)

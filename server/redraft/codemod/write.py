@@ -41,6 +41,7 @@ class Writer:
             edits=tuple((edit.span.start, edit.span.of(old_text), edit.new_text) for edit in edits),
             kinds=dict(result.kinds),
         )
+        # On disk before the file is touched: after a crash, `settle` and `undo` know both texts.
         self.journal.append(announced)
         return self._close(self._replace(result))
 
@@ -115,6 +116,7 @@ def undo(log: RunLog, journal: Journal) -> Iterable[tuple[str, str]]:
     """
     root = Path(log.started.root)
     for path, announced in reversed(log.announced.items()):
+        # A write without its end may have happened: the file's digest will tell.
         closed = log.closed.get(path)
         if path in log.undone or (closed and not closed.written):
             continue

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from redraft.codemod.output.summary import format_summary
-from redraft.codemod.plan import Broken, Plan
+from redraft.codemod.plan import InaccessibleFile, Plan
 from redraft.codemod.results import FileResult, Summary, TargetResult
 from redraft.records import Refused, Span, Stats, Unchanged
 from redraft.syntax import Target
@@ -78,7 +78,9 @@ def test_without_a_reply_there_is_no_speed():
 
 
 def test_files_that_could_not_be_edited_count_as_failed():
-    plan = Plan(root=Path("/r"), files=(), broken=(Broken(path="b.py", message="m"),))
+    plan = Plan(
+        root=Path("/r"), files=(), inaccessible=(InaccessibleFile(path="b.py", message="m"),)
+    )
     lines = dict(format_summary(Summary(), plan, wall_s=1.0, run_s=0.0, plain_s=None))
     assert lines["files"] == "1 failed"
     assert lines["targets"] == "none"

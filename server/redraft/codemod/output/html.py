@@ -37,7 +37,7 @@ def render_html(
             _render_plot([t for file in results for t in file.targets if not t.is_cached]),
             "<h2>Files</h2>" if results else "",
             *map(_render_file, results),
-            _render_list("Could not be edited", ((b.path, b.message) for b in plan.broken)),
+            _render_list("Could not be edited", ((b.path, b.message) for b in plan.inaccessible)),
             _render_list("Passed over", ((s.path, s.reason) for s in plan.skipped)),
         ]
     )

@@ -8,7 +8,7 @@ from typing import Any, Final, get_args
 from urllib.parse import quote
 
 from redraft import __version__
-from redraft.codemod.plan import Broken
+from redraft.codemod.plan import InaccessibleFile
 from redraft.codemod.results import FileResult
 from redraft.records import Reason, Refused
 
@@ -18,12 +18,14 @@ __all__ = ["build_sarif"]
 _FIRST_LINE: Final[Mapping[str, int]] = {"startLine": 1}
 
 
-def build_sarif(results: Iterable[FileResult], broken: Iterable[Broken]) -> dict[str, Any]:
+def build_sarif(
+    results: Iterable[FileResult], inaccessible: Iterable[InaccessibleFile]
+) -> dict[str, Any]:
     """Return one log with a result for each refusal and each failure.
 
     Paths are relative to the root; lines count from 1.
     """
-    alerts = [_build_alert("failed", file.message, file.path, _FIRST_LINE) for file in broken]
+    alerts = [_build_alert("failed", file.message, file.path, _FIRST_LINE) for file in inaccessible]
     for file in results:
         if file.state in ("failed", "rolled_back"):
             alerts.append(_build_alert(file.state, file.message, file.path, _FIRST_LINE))

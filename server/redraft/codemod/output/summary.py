@@ -57,7 +57,7 @@ def build_plan_record(plan: Plan, estimate: Estimate | None) -> dict[str, Any]:
     return {
         "files": [asdict(file) for file in plan.files],
         "skipped": [asdict(file) for file in plan.skipped],
-        "broken": [asdict(file) for file in plan.broken],
+        "broken": [asdict(file) for file in plan.inaccessible],
         "estimate": asdict(estimate) if estimate else None,
     }
 
@@ -68,7 +68,7 @@ def build_run_record(summary: Summary, plan: Plan, run: str) -> dict[str, Any]:
         "summary": summary.as_dict(),
         "run": run or None,
         "skipped": [asdict(file) for file in plan.skipped],
-        "broken": [asdict(file) for file in plan.broken],
+        "broken": [asdict(file) for file in plan.inaccessible],
     }
 
 
@@ -91,8 +91,8 @@ def format_summary(
     decoded token takes, if known.
     """
     files = dict(summary.files)
-    if plan.broken:
-        files["failed"] = files.get("failed", 0) + len(plan.broken)
+    if plan.inaccessible:
+        files["failed"] = files.get("failed", 0) + len(plan.inaccessible)
     if plan.skipped:
         files["skipped"] = len(plan.skipped)
     lines = [("files", _format_counts(files)), ("targets", _format_counts(summary.targets))]
