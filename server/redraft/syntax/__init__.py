@@ -1,9 +1,9 @@
-"""What tree-sitter knows of a text: its functions and classes, where they lie, and whether it
-parses.
+"""What tree-sitter knows of a text: its functions, statements, imports and strings, where they lie,
+and whether it parses.
 
 Everything is error tolerant (a broken file still has targets), works on any depth of nesting, and
-speaks of code points; that the parser counts UTF-8 bytes stays inside `redraft.syntax.source`.
-Knows nothing of files, prompts or models. `languages` holds the facts of each language.
+counts code points; that the parser counts UTF-8 bytes stays inside `redraft.syntax.source`.
+Grammars are loaded at their first use. Knows nothing of files, prompts or models.
 """
 
 from redraft.syntax.languages import (

@@ -43,72 +43,72 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Language:
-    """What is known of one language. Lists of names are words separated by spaces.
+    """What is known of one language. Most facts are lists of words separated by spaces.
 
-    Recognition:
-      `suffixes`, `file_names` (with `*` for any), `interpreters` (of a `#!` line, without version),
-      `editor_ids` (the language server protocol's names that differ from ours), `contested`
-      (suffixes of another language that are this one's where the text matches the pattern).
-    Comments:
-      `line_comment`, `block_comment` (opening, closing), `remarks` (what else opens a comment or
-      docstring).
-    Grammar:
-      `module` and `function` load it; `queries` are the files in `queries/` that name definitions.
-      `wrappers` are nodes that belong to the one definition in them (`export`, `template`),
-      `attached` what belongs to the definition below it besides comments and decorators,
-      `unnamed` the parts of a dotted name that nobody would type, `body_field` the field with the
-      body of a function, for grammars whose queries with a `@body` are slow to compile.
-    Structure, as node types of the grammar:
-      `imports` are import statements, as are nodes of the types in `import_patterns` whose text
-      begins as the pattern says; nodes of the types in `import_parents`, with a pattern likewise,
-      may hold some besides the file itself.
-      `statements` are taken for statements besides those that the generic rule in
-      `redraft.syntax.source` finds, `not_statements` are not in spite of it, and all named children
-      of `blocks` are.
-      `verbatim` nodes (strings, templates) hold white space that is content, not indentation: from
-      their second line on. `verbatim_lines` (heredocs, recipes) do so from their first, as does a
-      line that `directive` matches (`#ifdef`); `verbatim_query` names more of both by a query.
-      `embedded` maps nodes to the language of the `raw_text` in them, unless they name another; in
-      a notebook (`has_cells`) each code cell is one in the language of its kernel.
-      Where `has_clauses`, definitions of one name that follow each other are one.
-      `newer` is syntax that the grammar does not know: patterns, the group `new` of which is read
-      as the filler (a character repeated, or a word before blanks) where that helps the parser.
-    Check:
-      `compiles` tells whether the language's own compiler takes a text, where one is at hand.
-    Use:
-      `is_code` is false for data and markup, whose files a codemod takes only by name.
+    Node types are those of the grammar. Patterns are regular expressions; those of node types have
+    to match where the node's text begins, and "" matches any.
     """
 
+    # The grammar's package and the function in it that gives the grammar.
     module: str
     function: str = "language"
-    queries: str = ""
+
+    # How a file is recognised. In `file_names`, "*" stands for anything; `interpreters` are those
+    # of a "#!" line, without version; `editor_ids` the names of the language server protocol where
+    # they are not ours; `contested` suffixes of another language, each with the pattern of a text
+    # that is in this one all the same.
     suffixes: str = ""
     file_names: str = ""
     interpreters: str = ""
     editor_ids: str = ""
     contested: Mapping[str, str] = field(default_factory=dict)
+    is_code: bool = True  # not data or markup, which a codemod takes only by name
+
+    # Comments. `remarks` is what else opens a comment or a docstring.
     line_comment: str = ""
     block_comment: tuple[str, str] | None = None
     remarks: str = ""
+
+    # Definitions. `queries` are files in queries/, joined. `wrappers` are nodes that belong to the
+    # one definition in them ("export", "template"), `attached` nodes to the definition below them,
+    # besides comments and decorators. `unnamed` are the parts of a dotted name that nobody would
+    # type. `body_field` is the field with a function's body, for grammars whose queries compile
+    # slowly with a @body. With `has_clauses`, definitions of one name in a row are one.
+    queries: str = ""
     wrappers: str = ""
     attached: str = ""
     unnamed: str = ""
     body_field: str = ""
+    has_clauses: bool = False
+
+    # Imports: node types, more of them with patterns, and those that may hold imports.
     imports: str = ""
     import_patterns: Mapping[str, str] = field(default_factory=dict)
     import_parents: Mapping[str, str] = field(default_factory=dict)
+
+    # Statements: node types besides those that end as statements' do, those that are none in spite
+    # of it, and those whose named children are all statements.
     statements: str = ""
     not_statements: str = ""
     blocks: str = ""
+
+    # White space that is content, not indentation: in `verbatim` nodes (strings, templates) from
+    # their second line on, in `verbatim_lines` (heredocs, recipes) and on lines that match
+    # `directive` ("#ifdef") from the first. `verbatim_query` captures more @verbatim and @lines.
     verbatim: str = ""
     verbatim_lines: str = ""
-    directive: str = ""
     verbatim_query: str = ""
-    newer: Mapping[str, str] = field(default_factory=dict)
+    directive: str = ""
+
+    # Other languages inside: node types, each with the language of the raw_text in it unless its
+    # tag names another; and the cells of a notebook, in the language of its kernel.
     embedded: Mapping[str, str] = field(default_factory=dict)
     has_cells: bool = False
-    has_clauses: bool = False
-    is_code: bool = True
+
+    # The parse guard. `newer` is syntax that the grammar does not know: in what a pattern matches,
+    # its group "new" is read as the filler (a character repeated, or a word before blanks) where
+    # that leaves fewer problems. `compiles` tells whether the language's own compiler takes a text.
+    newer: Mapping[str, str] = field(default_factory=dict)
     compiles: Callable[[str], bool] | None = None
 
     def comment(self, words: str) -> str:

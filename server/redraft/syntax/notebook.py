@@ -42,16 +42,11 @@ def code_cells(root: Node, data: bytes) -> Iterator[tuple[Node, str, str]]:
 
 
 def _kernel_language(metadata: Node | None, data: bytes) -> str | None:
-    known = _value(metadata, data) if metadata is not None else None
-    for key in ("language_info", "kernelspec"):
-        section = known.get(key) if isinstance(known, dict) else None
-        name = (
-            section.get("name" if key == "language_info" else "language")
-            if isinstance(section, dict)
-            else None
-        )
-        if isinstance(name, str) and name.lower() in LANGUAGES:
-            return name.lower()
+    sections = _members(metadata, data) if metadata else {}
+    for section, key in (("language_info", "name"), ("kernelspec", "language")):
+        if (node := sections.get(section)) and (name := _members(node, data).get(key)):
+            language = str(_value(name, data)).lower()
+            return language if language in LANGUAGES else None
     return None
 
 

@@ -1,14 +1,14 @@
-"""One parsed text: its definitions, in code points.
+"""One parsed text: its definitions, statements, imports, strings and problems, in code points.
 
-The only module that talks to tree-sitter and the only one that counts UTF-8 bytes.
+The only module that counts UTF-8 bytes; no other but `languages` and `notebook` knows tree-sitter.
+Knows nothing of a single language: that is in the table of `redraft.syntax.languages`.
 """
 
 import re
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from typing import TypeAlias
 
 from tree_sitter import Node, Parser, Query, QueryCursor, QueryError, Range
 
@@ -19,18 +19,23 @@ from redraft.syntax.languages import Grammar, embedded_language, grammar
 
 __all__ = ["Definition", "Statement", "SyntaxTree", "normal_name", "parse"]
 
-_ATTACHED = frozenset({"attribute_item", "decorator"})  # besides comments
+# What belongs to the definition below it in every language, besides comments.
+_ATTACHED = frozenset({"attribute_item", "decorator"})
 
 _CLASSES = frozenset({"class", "enum", "impl", "interface", "object", "struct", "trait"})
 
 _FUNCTIONS = frozenset({"function", "method"})
 
+# A lone CR becomes LF in its place, a CRLF moves all that is behind it.
 _CRLF = re.compile(rb"\r\n")
 
+# The innermost <...> behind a name, but not that of operator<.
 _TYPE_ARGUMENTS = re.compile(r"(?<=\w)(?<!operator)<[^<>]*>")
 
+# A whole string with its prefix: "a", f'a', `a`.
 _QUOTED = re.compile(r"^(?:\w*)([\"'`])(.*)\1$", re.DOTALL)
 
+# So often a pattern of `Language.newer` is tried: each parameter of a list is a match of its own.
 _MAX_NEWER = 8
 
 _BRACKETS = ((b"{", b"}"), (b"(", b")"))
@@ -47,23 +52,28 @@ class Definition:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _DefinitionMatch:
-    """One match of the definitions query. `scope` qualifies what stands inside `node`."""
-
-    node: Node
-    kind: str
-    name: str
-    scope: str
-    stop: int  # byte
-    body: Node | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
     """A statement, declaration, branch, decorator or comment. `kind`: its node's type."""
 
     kind: str
     span: Span
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ByteDefinition:
+    """A definition in bytes: [start, stop) with all that belongs to it, and its body's inside.
+
+    `scope` qualifies the names of what stands inside `node`, which ends at `node_stop`.
+    """
+
+    node: Node
+    node_stop: int
+    kind: str
+    name: str
+    scope: str
+    start: int
+    stop: int
+    body: tuple[int, int] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,10 +83,6 @@ class _Verbatim:
     start: int
     stop: int
     lines: range
-
-
-# Name, kind, inside of the body, start and stop, in bytes.
-_ByteDefinition: TypeAlias = tuple[str, str, tuple[int, int] | None, int, int]
 
 
 class SyntaxTree:
@@ -128,16 +134,13 @@ class SyntaxTree:
             for node in part.imports(part.root):
                 following = node.next_sibling
                 last = following if following is not None and following.type == ";" else node
-                n_bytes = len(self._data[node.start_byte : last.end_byte].rstrip())
-                ends.append((node.start_byte, node.start_byte + n_bytes))
+                ends.append(self._trim(node.start_byte, last.end_byte))
         return self._byte_spans(ends)
 
     def statements(self) -> list[Statement]:
         """Return every statement, nested ones as well, outer before inner."""
         nodes = [node for part in self._parts for node in part.statements()]
-        ends = [
-            (node.start_byte, node.start_byte + len(self._bytes(node).rstrip())) for node in nodes
-        ]
+        ends = [self._trim(node.start_byte, node.end_byte) for node in nodes]
         place = self._code_points(offset for pair in ends for offset in pair)
         found = [
             Statement(kind=node.type, span=Span(place[start], place[stop]))
@@ -163,17 +166,17 @@ class SyntaxTree:
     def definitions(self) -> list[Definition]:
         """Return every named function, class and the like, in the order they begin."""
         found = [definition for part in self._parts for definition in part.definitions()]
-        ends = [offset for *_, start, stop in found for offset in (start, stop)]
-        ends += [offset for _, _, body, _, _ in found if body for offset in body]
+        ends = [end for definition in found for end in (definition.start, definition.stop)]
+        ends += [end for definition in found if definition.body for end in definition.body]
         place = self._code_points(ends)
         definitions = [
             Definition(
-                name=name,
-                kind=kind,
-                span=Span(place[start], place[stop]),
-                body=Span(place[body[0]], place[body[1]]) if body else None,
+                name=definition.name,
+                kind=definition.kind,
+                span=Span(place[definition.start], place[definition.stop]),
+                body=Span(*map(place.__getitem__, definition.body)) if definition.body else None,
             )
-            for name, kind, body, start, stop in found
+            for definition in found
         ]
         if len(self._parts) > 1:
             definitions.sort(key=lambda definition: definition.span.start)
@@ -185,8 +188,9 @@ class SyntaxTree:
         for part in self._parts:
             yield from part.verbatim(embedded)
 
-    def _bytes(self, node: Node) -> bytes:
-        return self._data[node.start_byte : node.end_byte]
+    def _trim(self, start: int, stop: int) -> tuple[int, int]:
+        """Return the bytes without the white space at their end."""
+        return start, start + len(self._data[start:stop].rstrip())
 
     def _spans(self, nodes: Collection[Node]) -> list[Span]:
         return self._byte_spans([(node.start_byte, node.end_byte) for node in nodes])
@@ -226,7 +230,7 @@ class _Part:
         if root.has_error and self.grammar.newer:
             known = self._data
             for pattern, filler in self.grammar.newer.items():
-                for _ in range(_MAX_NEWER):  # in one list of parameters, each its turn
+                for _ in range(_MAX_NEWER):
                     if (changed := pattern.sub(partial(_fill, filler), known)) == known:
                         break
                     known = changed
@@ -262,7 +266,9 @@ class _Part:
         nodes = [self.root]
         while nodes:
             node = nodes.pop()
-            if _is_prose(node):
+            parent = node.parent
+            is_statement = parent is not None and parent.type == "expression_statement"
+            if "comment" in node.type or (node.type == "string" and is_statement):
                 yield node
             else:
                 nodes += node.children
@@ -275,13 +281,12 @@ class _Part:
             if pattern and pattern.match(self._data, node.start_byte, node.end_byte):
                 yield node
                 continue
-            within = self.grammar.import_parents.get(kind)
-            if (
-                within
-                and within.match(self._data, node.start_byte, node.end_byte)
-                # An #ifdef holds some where it is an include guard, around all there is.
-                and not (kind.startswith("preproc_if") and _is_among_code(node, children))
-            ):
+            pattern = self.grammar.import_parents.get(kind)
+            if not pattern or not pattern.match(self._data, node.start_byte, node.end_byte):
+                continue
+            # An #ifdef counts where it is an include guard, around all there is.
+            beside = (sibling for sibling in children if sibling != node)
+            if not kind.startswith("preproc_if") or all(n.type == "comment" for n in beside):
                 yield from self.imports(node)
 
     def statements(self) -> Iterable[Node]:
@@ -331,40 +336,31 @@ class _Part:
         return len(self._data) if stop < 0 else stop
 
     def definitions(self) -> list[_ByteDefinition]:
-        """Return name, kind, inside of the body, start and stop of every definition, in bytes."""
-        found = []
-        for name, kind, item in self._qualified():
-            start, stop = self._extent(item.node)
-            found.append((name, kind, self._interior(item.body), start, max(stop, item.stop)))
-        return self._join_clauses(found) if self.grammar.facts.has_clauses else found
-
-    def _join_clauses(self, found: list[_ByteDefinition]) -> list[_ByteDefinition]:
-        """Make one definition of those of one name that only blanks lie between."""
-        joined: list[_ByteDefinition] = []
-        last: dict[str, int] = {}
-        for name, kind, body, start, stop in found:
-            index = last.get(name)
-            if index is not None and not self._data[joined[index][4] : start].strip():
-                joined[index] = (name, kind, None, joined[index][3], stop)
-                continue
-            last[name] = len(joined)
-            joined.append((name, kind, body, start, stop))
-        return joined
-
-    def _qualified(self) -> Iterator[tuple[str, str, _DefinitionMatch]]:
-        """Each find with its qualified name and its kind, outer before inner."""
-        around: list[tuple[_DefinitionMatch, str]] = []
-        for item in sorted(self._found(), key=lambda f: (f.node.start_byte, -f.stop)):
-            while around and around[-1][0].stop < item.stop:
+        """Return every definition with its qualified name, outer before inner."""
+        definitions: list[_ByteDefinition] = []
+        around: list[_ByteDefinition] = []
+        matches = sorted(self._match_definitions(), key=lambda d: (d.node.start_byte, -d.node_stop))
+        for match in matches:
+            while around and around[-1].node_stop < match.node_stop:
                 around.pop()
-            parent, scope = around[-1] if around else (None, "")
-            in_class = parent is not None and parent.kind in _CLASSES
-            kind = "method" if item.kind == "function" and in_class else item.kind
-            yield f"{scope}{item.name}", kind, item
-            around.append((item, f"{scope}{item.scope}."))
+            definition = match
+            if around:
+                parent = around[-1]
+                is_method = match.kind == "function" and parent.kind in _CLASSES
+                definition = replace(
+                    match,
+                    kind="method" if is_method else match.kind,
+                    name=f"{parent.scope}.{match.name}",
+                    scope=f"{parent.scope}.{match.scope}",
+                )
+            definitions.append(definition)
+            around.append(definition)
+        return self._join_clauses(definitions) if self.grammar.facts.has_clauses else definitions
 
-    def _found(self) -> Iterator[_DefinitionMatch]:
+    def _match_definitions(self) -> Iterator[_ByteDefinition]:
+        """Find the definitions in any order, with names that nothing qualifies yet."""
         seen: set[int] = set()
+        facts = self.grammar.facts
         matches = QueryCursor(self.grammar.definitions).matches(self.root)
         # Of two patterns that match one node the earlier in the file is the more exact.
         for _, captures in sorted(matches, key=lambda match: match[0]):
@@ -383,20 +379,35 @@ class _Part:
                 continue
             if owner:
                 name = f"{self._name(owner)}.{name}"
-            yield _DefinitionMatch(
+            if not body and facts.body_field and kind in _FUNCTIONS:
+                body = node.children_by_field_name(facts.body_field)
+            start, stop = self._extent(node)
+            node_stop = end[0].end_byte if end else node.end_byte
+            yield _ByteDefinition(
                 node=node,
+                node_stop=node_stop,
                 kind=kind,
                 name=name,
                 scope=self._name(scope) if scope else name,
-                stop=end[0].end_byte if end else node.end_byte,
-                body=body[0] if body else self._body_by_field(node, kind),
+                start=start,
+                stop=max(stop, node_stop if end else stop),
+                body=self._interior(body[0]) if body else None,
             )
 
-    def _body_by_field(self, node: Node, kind: str) -> Node | None:
-        body_field = self.grammar.facts.body_field
-        if not body_field or kind not in _FUNCTIONS:
-            return None
-        return node.child_by_field_name(body_field)
+    def _join_clauses(self, definitions: list[_ByteDefinition]) -> list[_ByteDefinition]:
+        """Make one definition of those of one name with nothing but blanks between them."""
+        joined: list[_ByteDefinition] = []
+        last: dict[str, int] = {}  # by name, the index in `joined`
+        for definition in definitions:
+            index = last.get(definition.name)
+            if index is not None:
+                before = joined[index]
+                if not self._data[before.stop : definition.start].strip():
+                    joined[index] = replace(before, stop=definition.stop, body=None)
+                    continue
+            last[definition.name] = len(joined)
+            joined.append(definition)
+        return joined
 
     def _name(self, nodes: list[Node]) -> str:
         """Return the names joined by spaces: `it`, "adds: x" is `it adds: x`."""
@@ -416,7 +427,7 @@ class _Part:
         return " ".join(filter(None, [*names, normal_name(" ".join(plain), unnamed)]))
 
     def _extent(self, node: Node) -> tuple[int, int]:
-        """First and last byte of the definition with all that belongs to it."""
+        """Return the start and stop of the definition with all that belongs to it."""
         shared = False
         while (parent := node.parent) is not None and parent.type in self.grammar.wrappers:
             shared = sum(child.type == node.type for child in parent.named_children) > 1
@@ -431,7 +442,7 @@ class _Part:
         return self._start(node.start_byte), stop
 
     def _start(self, first: int) -> int:
-        """Where what begins at `first` begins with the comments and decorators right above it."""
+        """Return the start of what begins at `first`, with comments and decorators above it."""
         start = best = first
         while (attached := self._attached_before(start)) is not None:
             start = attached.start_byte
@@ -443,12 +454,12 @@ class _Part:
         return line_start if on_own_line else best
 
     def _line_start(self, offset: int) -> tuple[int, bool]:
-        """Where the line of `offset` begins, and whether only blanks precede `offset` there."""
+        """Return the start of the line of `offset`; True if only blanks stand before `offset`."""
         start = self._data.rfind(b"\n", 0, offset) + 1
         return start, not self._data[start:offset].strip()
 
     def _attached_before(self, start: int) -> Node | None:
-        """The comment, attribute or decorator that ends right before `start`, if any."""
+        """Return the comment, attribute or decorator that ends right before `start`, if any."""
         last = start - 1
         while last >= 0 and self._data[last : last + 1].isspace():
             last -= 1
@@ -457,9 +468,10 @@ class _Part:
         node = self.root.descendant_for_byte_range(last, last + 1)
         while node is not None and not self._is_attached(node, start):
             node = None if node.end_byte > start else node.parent
-        if node is None or self._belongs_to_file(node):
+        if node is None or (node.start_byte == 0 and self._data.startswith(b"#!")):
             return None
-        return node
+        is_of_file = node.child_by_field_name("inner") is not None  # Rust's //!
+        return None if is_of_file else node
 
     def _is_attached(self, node: Node, start: int) -> bool:
         kind = node.type
@@ -469,14 +481,8 @@ class _Part:
         line_start = self._line_start(start)[0]
         return node.end_byte > line_start or node.start_point.column == start - line_start
 
-    def _belongs_to_file(self, comment: Node) -> bool:
-        is_shebang = comment.start_byte == 0 and self._data.startswith(b"#!")
-        return is_shebang or comment.child_by_field_name("inner") is not None  # Rust's //!
-
-    def _interior(self, body: Node | None) -> tuple[int, int] | None:
-        """The bytes of `body` between its brackets, without the blanks at either end."""
-        if body is None:
-            return None
+    def _interior(self, body: Node) -> tuple[int, int] | None:
+        """Return the bytes of `body` between its brackets, without the blanks at either end."""
         start, stop = body.start_byte, body.end_byte
         if (self._data[start : start + 1], self._data[stop - 1 : stop]) in _BRACKETS:
             start, stop = start + 1, stop - 1
@@ -506,18 +512,10 @@ def _fill(filler: bytes, match: re.Match[bytes]) -> bytes:
     return match[0][:start] + kept + match[0][start + len(new) :]
 
 
-def _is_among_code(node: Node, siblings: Iterable[Node]) -> bool:
-    return any(sibling != node and sibling.type != "comment" for sibling in siblings)
-
-
-def _is_prose(node: Node) -> bool:
-    is_statement = node.parent is not None and node.parent.type == "expression_statement"
-    return "comment" in node.type or (node.type == "string" and is_statement)
-
-
 def normal_name(name: str, unnamed: Iterable[str] = ()) -> str:
-    """`name` with its parts joined by dots, without type arguments, quotes and `unnamed` parts.
+    """Return `name` with its parts joined by dots.
 
+    Type arguments, quotes and `unnamed` parts are left out:
     `geo::Stack<T>::push` becomes `geo.Stack.push`, `M:push` becomes `M.push`.
     """
     name = " ".join(name.split())
@@ -529,7 +527,7 @@ def normal_name(name: str, unnamed: Iterable[str] = ()) -> str:
 
 
 def _innermost(node: Node) -> Node:
-    """The name in a C declarator such as `*(*choose(int))(int)`; other nodes as they are."""
+    """Return the name in a C declarator such as `*(*choose(int))(int)`; other nodes as they are."""
     while node.type != "operator_cast":
         inner = node.child_by_field_name("declarator")
         if inner is None and node.type in ("parenthesized_declarator", "reference_declarator"):

@@ -39,7 +39,7 @@ class Target:
 
 
 def targets(text: str, language: str) -> tuple[Target, ...]:
-    """All targets of `text`, outer before inner, in the order they begin.
+    """Return all targets of `text`, outer before inner, in the order they begin.
 
     Raises InputError where `language` is none of ours.
     """
@@ -92,29 +92,36 @@ def _nearest(candidates: list[Target], offset: int) -> list[Target]:
 
 
 def target_named(text: str, language: str, name: str) -> Target:
-    """The target whose qualified name is `name`, or the only one whose name ends in its parts.
+    """Return the target whose qualified name is `name`, or the only one that ends in its parts.
 
     `::`, `:` and `#` separate parts as well as `.`. Raises InputError where there is none (with
     the closest names) or more than one (with their lines).
     """
     unnamed = grammar(language).unnamed
     wanted = normal_name(name, unnamed)
-    known = targets(text, language)
+    all_targets = targets(text, language)
     # A callback's name holds a string, such as "/users/:id", as it stands.
-    names = [normal_name(target.name, unnamed) for target in known]
-    exact = [target for target, name in zip(known, names, strict=True) if name == wanted]
+    names = [normal_name(target.name, unnamed) for target in all_targets]
+    exact = [target for target, name in zip(all_targets, names, strict=True) if name == wanted]
     matching = exact or [
-        target for target, name in zip(known, names, strict=True) if name.endswith(f".{wanted}")
+        target
+        for target, name in zip(all_targets, names, strict=True)
+        if name.endswith(f".{wanted}")
     ]
     if not wanted or not matching:
-        raise InputError(_unknown(name, wanted, known))
+        raise InputError(_unknown(name, wanted, all_targets))
     if len(matching) > 1:
-        raise InputError(_ambiguous(name, text, matching))
+        index = LineIndex(text)
+        places = [f"{t.name} (line {index.line_at(t.span.start) + 1})" for t in matching]
+        raise InputError(
+            f"{len(places)} targets are named {name!r}: {', '.join(places)}; "
+            "give more of the name, or a range of lines"
+        )
     return matching[0]
 
 
 def bodies(text: str, language: str) -> tuple[Span, ...]:
-    """The insides of the outermost functions, ascending: what a prompt may leave out.
+    """Return the insides of the outermost functions, ascending: what a prompt may leave out.
 
     Without brackets and the blanks next to them, so that a short stand-in reads well in place.
     """
@@ -126,23 +133,14 @@ def bodies(text: str, language: str) -> tuple[Span, ...]:
     return tuple(outermost)
 
 
-def _unknown(name: str, wanted: str, known: Iterable[Target]) -> str:
-    by_ending = {target.name.rsplit(".", 1)[-1]: target.name for target in known}
-    by_ending |= {target.name: target.name for target in known}
+def _unknown(name: str, wanted: str, all_targets: Iterable[Target]) -> str:
+    by_ending = {target.name.rsplit(".", 1)[-1]: target.name for target in all_targets}
+    by_ending |= {target.name: target.name for target in all_targets}
     close = [by_ending[match] for match in get_close_matches(wanted, by_ending, cutoff=0.5)]
     if close:
         return f"nothing is named {name!r}; did you mean {' or '.join(dict.fromkeys(close))}?"
-    names = [target.name for target in known]
+    names = [target.name for target in all_targets]
     if not names:
         return f"nothing is named {name!r}: there are no functions; give a range of lines instead"
     more = f" and {len(names) - _MAX_LISTED} more" if len(names) > _MAX_LISTED else ""
     return f"nothing is named {name!r}; there are {', '.join(names[:_MAX_LISTED])}{more}"
-
-
-def _ambiguous(name: str, text: str, matching: Iterable[Target]) -> str:
-    index = LineIndex(text)
-    places = [f"{t.name} (line {index.line_at(t.span.start) + 1})" for t in matching]
-    return (
-        f"{len(places)} targets are named {name!r}: {', '.join(places)}; "
-        "give more of the name, or a range of lines"
-    )
