@@ -11,7 +11,6 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from redraft.bench import edits, plots
-from redraft.bench.results import complete_conditions, load_warning, record_conditions
 from redraft_bench import report
 from redraft_bench.simulate import PUBLISHED
 
@@ -411,15 +410,6 @@ def test_the_edits_plot_has_a_dot_for_each_edit_that_was_not_plain(tmp_path):
     root = ET.parse(tmp_path / "edits.svg").getroot()
     dots = next(one for one in root.iter() if one.attrib.get("id", "").startswith("PathColl"))
     assert sum(one.tag.endswith("}use") for one in dots.iter()) == 2
-
-
-def test_the_end_of_a_run_tells_how_busy_others_were():
-    known = complete_conditions(record_conditions(cpu="x"))
-    assert known["seconds"] > 0
-    assert known["busy_during"] >= 0
-    assert "clocks" not in known
-    assert json.loads(json.dumps(known)) == known
-    assert load_warning(known | {"busy": 0.0, "load_average": [0.0], "busy_during": 0.0}) is None
 
 
 def test_without_matplotlib_a_plot_is_refused_before_anything_is_measured(run_bench, monkeypatch):

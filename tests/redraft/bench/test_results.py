@@ -1,5 +1,6 @@
-"""What counts as another's load on the machine while a benchmark runs."""
+"""The conditions of a run, the load of others on the machine, and tables."""
 
+import json
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -8,6 +9,13 @@ import psutil
 import pytest
 
 from redraft.bench import results
+from redraft.bench.results import (
+    complete_conditions,
+    format_figure,
+    load_warning,
+    markdown_table,
+    record_conditions,
+)
 
 CPU_S = 0.3  # of work that a child does before it says so
 CHILD = f"""
@@ -39,3 +47,25 @@ def test_a_child_that_still_runs_is_no_other_and_stays_none_when_it_ends():
         child.communicate("\n")
     assert before - running >= CPU_S * 0.9
     assert results._busy_seconds_of_others() <= running + 0.05
+
+
+def test_the_end_of_a_run_tells_how_busy_others_were():
+    known = complete_conditions(record_conditions(cpu="x"))
+    assert known["seconds"] > 0
+    assert known["busy_during"] >= 0
+    assert "clocks" not in known
+    assert json.loads(json.dumps(known)) == known
+    assert load_warning(known | {"busy": 0.0, "load_average": [0.0], "busy_during": 0.0}) is None
+
+
+def test_a_table_is_aligned_markdown():
+    assert markdown_table(("name", "n"), [("a", "10"), ("long name", "2")]) == (
+        "| name      |  n |\n| :-------- | -: |\n| a         | 10 |\n| long name |  2 |\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(None, "-"), (True, "yes"), (False, "no"), (1.234, "1.23"), (7, "7")]
+)
+def test_a_figure_is_short(value: object, text: str):
+    assert format_figure(value) == text
