@@ -21,23 +21,23 @@ class Forgetful(BatchRuleModel):
 
 
 def test_every_outermost_function_of_the_built_in_files_is_asked_about():
-    asked = build_prompts(BatchRuleModel(), built_in_tasks(), OPTIONS)
-    assert len(asked) > 2 * len(built_in_tasks())
-    assert len({one.prompt.file for one in asked}) == len(built_in_tasks())
-    assert {one.max_tokens for one in asked} == {50}
+    prompts = build_prompts(BatchRuleModel(), built_in_tasks(), OPTIONS)
+    assert len(prompts) > 2 * len(built_in_tasks())
+    assert len({prompt.prompt.file for prompt in prompts}) == len(built_in_tasks())
+    assert {prompt.max_tokens for prompt in prompts} == {50}
 
 
 def test_the_numbers_take_turns_and_each_run_begins_with_an_empty_cache():
     model = Forgetful()
-    asked = build_prompts(model, built_in_tasks()[:1], OPTIONS)
-    runs = list(measure(model, asked, (1, 2, 4), OPTIONS, n_repeats=2))
-    assert [(one.turn, one.jobs) for one in runs] == [
+    prompts = build_prompts(model, built_in_tasks()[:1], OPTIONS)
+    runs = list(measure(model, prompts, (1, 2, 4), OPTIONS, n_repeats=2))
+    assert [(run.turn, run.jobs) for run in runs] == [
         *((0, 1), (0, 2), (0, 4)),
         *((1, 2), (1, 4), (1, 1)),
     ]
     assert model.forgotten == 6
-    assert all(one.same_text for one in runs)
-    assert len({one.output_tokens for one in runs}) == 1
+    assert all(run.same_text for run in runs)
+    assert len({run.output_tokens for run in runs}) == 1
 
 
 def test_speed_ups_are_of_runs_of_the_same_turn():
@@ -54,12 +54,12 @@ def test_speed_ups_are_of_runs_of_the_same_turn():
         )
 
     runs = [run(1, 0, 11.0), run(4, 0, 6.0), run(4, 1, 5.0), run(1, 1, 21.0, same_text=False)]
-    found = summarize(runs)
-    assert found[4]["speedup"] == (11 / 6 + 21 / 5) / 2
-    assert found[4]["least_speedup"] == 11 / 6
-    assert found[4]["decode_speedup"] == (10 / 5 + 20 / 4) / 2
-    assert found[1]["speedup"] == 1.0
-    assert (found[1]["same_text"], found[4]["same_text"]) == (False, True)
+    summary = summarize(runs)
+    assert summary[4]["speedup"] == (11 / 6 + 21 / 5) / 2
+    assert summary[4]["least_speedup"] == 11 / 6
+    assert summary[4]["decode_speedup"] == (10 / 5 + 20 / 4) / 2
+    assert summary[1]["speedup"] == 1.0
+    assert (summary[1]["same_text"], summary[4]["same_text"]) == (False, True)
 
 
 def test_it_is_run_from_the_command_line(
@@ -80,7 +80,7 @@ def test_it_is_run_from_the_command_line(
     assert ran.code == 0, ran.err
     assert "2 functions in 1 files; by its costs redraft takes " in ran.out
     record = json.loads(Path("o.json").read_text())
-    assert [one["jobs"] for one in record["runs"]] == [1, 2]
+    assert [run["jobs"] for run in record["runs"]] == [1, 2]
     assert record["summary"]["1"]["speedup"] == 1.0
     assert record["conditions"]["model"] == small_model_path.name
 

@@ -9,7 +9,7 @@ from tests.redraft.engine.tiny import write_transformer
 from redraft_bench.memory import MemoryRecord, compare_with_plain
 
 
-def held(strategy: str, prompt_tokens: int, unique: int) -> MemoryRecord:
+def build_record(strategy: str, prompt_tokens: int, unique: int) -> MemoryRecord:
     return MemoryRecord(
         strategy=strategy,
         prompt_tokens=prompt_tokens,
@@ -20,8 +20,12 @@ def held(strategy: str, prompt_tokens: int, unique: int) -> MemoryRecord:
 
 
 def test_what_a_strategy_holds_is_compared_with_plain_at_the_same_place():
-    plain = [held("plain", 0, 100), held("plain", 50, 200)]
-    copy = [held("copy", 0, 90), held("copy", 50, 230), held("copy", 70, 300)]
+    plain = [build_record("plain", 0, 100), build_record("plain", 50, 200)]
+    copy = [
+        build_record("copy", 0, 90),
+        build_record("copy", 50, 230),
+        build_record("copy", 70, 300),
+    ]
     assert [more for _, more in compare_with_plain([*plain, *copy])] == [0, 0, -10, 30, None]
 
 
@@ -35,7 +39,7 @@ def test_the_command_measures_each_strategy_in_a_process_of_its_own(
     ran = run_bench("memory", *args)
     assert ran.code == 0, ran.err
     record = json.loads((tmp_path / "o.json").read_text())
-    assert [one["strategy"] for one in record["held"]] == ["plain"] * 3 + ["copy"] * 3
+    assert [process["strategy"] for process in record["held"]] == ["plain"] * 3 + ["copy"] * 3
     for loaded, short, long in (record["held"][:3], record["held"][3:]):
         assert (loaded["prompt_tokens"], loaded["output_tokens"]) == (0, 0)
         assert 0 < short["prompt_tokens"] < long["prompt_tokens"]

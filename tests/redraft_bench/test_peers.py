@@ -27,7 +27,7 @@ from redraft_bench.peers.results import (
     summarize,
 )
 
-ASKED = PeerRequest(tokens=(1, 2, 3), max_tokens=8, stop=("\n```",))
+REQUEST = PeerRequest(tokens=(1, 2, 3), max_tokens=8, stop=("\n```",))
 
 
 @pytest.fixture
@@ -47,18 +47,18 @@ def all_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def test_what_is_not_installed_is_left_out_by_name_with_the_command_that_brings_it(
     nothing_installed,
 ):
-    chosen = select_peers("all", has_draft=True)
-    assert chosen.peers == ()
-    assert set(chosen.left_out) == set(PROGRAMS)
-    assert "pip install 'redraft[bench]'" in chosen.left_out["llama-server"]
-    assert "npm install" in chosen.left_out["node-llama-cpp"]
-    assert "node-llama-cpp@3.21.1" in chosen.left_out["node-llama-cpp"]
+    selection = select_peers("all", has_draft=True)
+    assert selection.peers == ()
+    assert set(selection.left_out) == set(PROGRAMS)
+    assert "pip install 'redraft[bench]'" in selection.left_out["llama-server"]
+    assert "npm install" in selection.left_out["node-llama-cpp"]
+    assert "node-llama-cpp@3.21.1" in selection.left_out["node-llama-cpp"]
 
 
 def test_the_draft_mode_is_left_out_without_a_second_model(all_installed):
-    chosen = select_peers("all", has_draft=False)
-    assert set(chosen.left_out) == {"llama-server/draft"}
-    assert len(chosen.peers) == sum(len(kind.modes) for kind in PROGRAMS.values()) - 1
+    selection = select_peers("all", has_draft=False)
+    assert set(selection.left_out) == {"llama-server/draft"}
+    assert len(selection.peers) == sum(len(kind.modes) for kind in PROGRAMS.values()) - 1
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ ECHO = "say({'tokens': question['tokens'], 'seconds': 0.5, 'passes': 1})"
 def test_a_piped_peer_answers_and_does_not_time_the_first_token(tmp_path):
     peer = PipedProgram(script(tmp_path, ECHO), tmp_path / "log")
     answer = PeerAnswer(tokens=(1, 2, 3), timed=2, seconds=0.5, passes=1)
-    assert [peer.answer(mode, ASKED) for mode in ("plain", "lookup")] == [answer, answer]
+    assert [peer.answer(mode, REQUEST) for mode in ("plain", "lookup")] == [answer, answer]
     assert peer.version == "script 1"
     peer.close()
 
@@ -126,9 +126,11 @@ def test_a_piped_peer_answers_and_does_not_time_the_first_token(tmp_path):
 def test_a_peer_fails_with_the_reason_where_it(tmp_path, body, said):
     peer = PipedProgram(script(tmp_path, body), tmp_path / "log")
     with pytest.raises(PeerError, match=said):
-        peer.answer("plain", ASKED)
+        peer.answer("plain", REQUEST)
     peer._command = script(tmp_path, ECHO)
-    assert peer.answer("plain", ASKED).tokens == ASKED.tokens, "it starts again when asked again"
+    assert peer.answer("plain", REQUEST).tokens == REQUEST.tokens, (
+        "it starts again when asked again"
+    )
     peer.close()
 
 
@@ -203,20 +205,20 @@ def llama_servers(folder: Path) -> LlamaServers:
 
 def test_one_mode_of_llama_server_prefills_a_prompt_and_the_others_load_its_cells(posted, tmp_path):
     servers = llama_servers(tmp_path)
-    servers.answer("ngram-mod", ASKED)
-    servers.answer("plain", ASKED)
+    servers.answer("ngram-mod", REQUEST)
+    servers.answer("plain", REQUEST)
     paths = [path for path, _ in posted]
     save, restore = "/slots/0?action=save", "/slots/0?action=restore"
     assert paths == ["/completion", save, "/completion", restore, "/completion"]
     assert posted[0][1]["n_predict"] == 0
-    asked = posted[-1][1]
-    assert (asked["prompt"], asked["n_predict"], asked["stop"]) == ([1, 2, 3], 8, ["\n```"])
+    body = posted[-1][1]
+    assert (body["prompt"], body["n_predict"], body["stop"]) == ([1, 2, 3], 8, ["\n```"])
     servers.answer("plain", PeerRequest(tokens=(1, 2), max_tokens=8, stop=()))
     assert posted[5][1]["n_predict"] == 0, "another prompt is prefilled anew"
 
 
 def test_the_draft_mode_reads_the_prompt_with_both_of_its_models(posted, tmp_path):
-    llama_servers(tmp_path).answer("draft", ASKED)
+    llama_servers(tmp_path).answer("draft", REQUEST)
     assert [path for path, _ in posted] == ["/completion"]
 
 
@@ -225,7 +227,7 @@ def test_what_llama_server_refuses_is_an_error_with_its_words(posted, tmp_path):
         llama_servers(tmp_path).answer("plain", PeerRequest(tokens=(1,), max_tokens=13, stop=()))
 
 
-def record(task: str, peer: str, **given: object) -> PeerRecord:
+def record(task: str, peer: str, **fields: object) -> PeerRecord:
     usual = {
         "id": task,
         "peer": peer,
@@ -236,7 +238,7 @@ def record(task: str, peer: str, **given: object) -> PeerRecord:
         "passes": 100,
         "first_difference": None,
     }
-    return PeerRecord(**usual | given)
+    return PeerRecord(**usual | fields)
 
 
 def test_ratios_are_of_the_same_tasks():
@@ -270,12 +272,12 @@ def test_a_peer_whose_tasks_redraft_never_had_has_no_ratio():
 
 
 def test_results_are_read_again_as_they_were_written(tmp_path):
-    found = PeerResults(records=[record("a", PLAIN)])
-    found.failures.append(PeerFailure(id="b", peer="x/lookup", reason="died"))
+    results = PeerResults(records=[record("a", PLAIN)])
+    results.failures.append(PeerFailure(id="b", peer="x/lookup", reason="died"))
     path = tmp_path / "out.json"
-    path.write_text(json.dumps({"conditions": {"n": 1}, "scope": "file", **found.as_json()}))
+    path.write_text(json.dumps({"conditions": {"n": 1}, "scope": "file", **results.as_json()}))
     again = load(path, {"scope": "file"})
-    assert (again.records, again.failures) == (found.records, found.failures)
+    assert (again.records, again.failures) == (results.records, results.failures)
     assert again.earlier == [{"n": 1}]
     assert again.done == {"a", "b"}
     with pytest.raises(InputError, match=r"scope 'file', this run has 'function'"):
@@ -297,45 +299,45 @@ class ScriptedPeer:
 
     def __init__(self, **answers: tuple[int, ...]) -> None:
         self.answers = answers
-        self.asked: list[tuple[str, int]] = []
+        self.requests: list[tuple[str, int]] = []
 
-    def answer(self, mode: str, asked: PeerRequest) -> PeerAnswer:
-        self.asked.append((mode, asked.max_tokens))
+    def answer(self, mode: str, request: PeerRequest) -> PeerAnswer:
+        self.requests.append((mode, request.max_tokens))
         if mode not in self.answers:
             raise PeerError("it ended (SIGILL)")
-        tokens = self.answers[mode][: asked.max_tokens]
+        tokens = self.answers[mode][: request.max_tokens]
         return PeerAnswer(tokens=tokens, timed=len(tokens), seconds=1.0, passes=None)
 
 
 def test_answers_are_held_against_plain_ones_and_failures_stay(bench_engine):
-    job = compare.build_task(bench_engine, TASK, "file")
-    plain = bench_engine.decode(job.prompt, "plain", "fast", max_tokens=TASK.max_tokens)
-    tokens = tuple(token for one in plain.passes for token in one.tokens)
+    task = compare.build_task(bench_engine, TASK, "file")
+    plain = bench_engine.decode(task.prompt, "plain", "fast", max_tokens=TASK.max_tokens)
+    tokens = tuple(token for pass_ in plain.passes for token in pass_.tokens)
     tokens = tokens[: plain.stats.output_tokens]
     peer = ScriptedPeer(plain=tokens, lookup=(*tokens[:4], -1))
-    [done] = compare.measure(
+    [records] = compare.measure(
         bench_engine,
-        [job],
+        [task],
         [Peer(family="x", mode=mode) for mode in ("plain", "lookup", "mod")],
         {"x": peer},
         exactness="fast",
         plain_tokens=3,
     )
-    of = {one.peer: one for one in done}
+    of = {record.peer: record for record in records}
     assert list(of) == [PLAIN, COPY, "x/plain", "x/lookup", "x/mod"]
     assert of[PLAIN].first_difference is None
-    assert of[PLAIN].prompt_tokens == len(job.request.tokens)
+    assert of[PLAIN].prompt_tokens == len(task.request.tokens)
     assert of["x/plain"].output_tokens == 3
     assert of["x/plain"].first_difference is None, "it was told to end there"
     assert of["x/lookup"].first_difference == 4
     assert of["x/mod"] == PeerFailure(id="letters", peer="x/mod", reason="it ended (SIGILL)")
-    assert peer.asked == [("plain", 3), ("lookup", 40), ("mod", 40)]
+    assert peer.requests == [("plain", 3), ("lookup", 40), ("mod", 40)]
 
 
 def test_the_tokens_of_a_prompt_are_those_that_the_model_reads(bench_engine):
-    job = compare.build_task(bench_engine, TASK, "function")
-    done = bench_engine.decode(job.prompt, "plain", "fast", max_tokens=1)
-    assert done.stats.prompt_tokens == len(job.request.tokens)
+    task = compare.build_task(bench_engine, TASK, "function")
+    done = bench_engine.decode(task.prompt, "plain", "fast", max_tokens=1)
+    assert done.stats.prompt_tokens == len(task.request.tokens)
 
 
 def test_a_task_that_does_not_fit_is_not_asked(bench_engine):
@@ -360,16 +362,18 @@ def test_the_command_runs_a_real_peer_and_goes_on_where_it_ended(
     assert ran.code == 0, ran.err
     names = [PLAIN, COPY, "llama-cpp-python/plain", "llama-cpp-python/lookup"]
     first = json.loads((tmp_path / "o.json").read_text())
-    assert [(one["id"], one["peer"]) for one in first["results"]] == [("0", n) for n in names]
-    for one in first["results"][2:]:
-        assert one["first_difference"] is None, "the same library, the same tokens"
-        assert one["decode_s"] > 0
+    assert [(record["id"], record["peer"]) for record in first["results"]] == [
+        ("0", n) for n in names
+    ]
+    for record in first["results"][2:]:
+        assert record["first_difference"] is None, "the same library, the same tokens"
+        assert record["decode_s"] > 0
     assert "llama-cpp-python" in first["versions"]["llama-cpp-python"]
     ran = run_bench(*args, "2")
     assert ran.code == 0, ran.err
     both = json.loads((tmp_path / "o.json").read_text())
     assert both["results"][: len(names)] == first["results"]
-    assert {one["id"] for one in both["results"]} == {"0", "1"}
+    assert {record["id"] for record in both["results"]} == {"0", "1"}
     assert len(both["earlier_runs"]) == 1
     assert "| llama-cpp-python/lookup" in ran.out
     ran = run_bench(*args, "2", "--scope", "function")

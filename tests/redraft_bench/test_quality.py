@@ -69,16 +69,16 @@ def test_the_product_edits_its_target_alone():
 
 
 def test_both_ways_are_asked_on_the_same_problem():
-    found = records(PROBLEM, [fenced(AFTER), EDITED], list(PROMPTS))
-    assert [(one.prompt, one.ending) for one in found] == [
+    results = records(PROBLEM, [fenced(AFTER), EDITED], list(PROMPTS))
+    assert [(record.prompt, record.ending) for record in results] == [
         ("naive", "passed"),
         ("product", "passed"),
     ]
 
 
 def test_what_is_done_is_not_asked_again():
-    found = records(PROBLEM, [fenced(AFTER)], ["naive"], done={("twice", "naive")})
-    assert found == []
+    results = records(PROBLEM, [fenced(AFTER)], ["naive"], done={("twice", "naive")})
+    assert results == []
 
 
 @pytest.mark.parametrize(

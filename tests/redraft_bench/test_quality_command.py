@@ -26,7 +26,7 @@ def bench(tmp_path, monkeypatch, run_bench):
     """Run `python -m redraft_bench quality` in a folder of its own with a model that gives `replies`."""
     monkeypatch.chdir(tmp_path)
     records = (RECORD, UNFIT)
-    (tmp_path / "set.jsonl").write_text("".join(json.dumps(one) + "\n" for one in records))
+    (tmp_path / "set.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
 
     def run(*args, replies=()):
         @contextmanager
@@ -44,24 +44,24 @@ def test_a_run_prints_the_table_and_keeps_its_records(bench, tmp_path):
     assert ran.code == 0
     assert "product over naive: +100.0 points on 1 problems" in ran.out
     assert "unfit is left out: its tests pass before the edit" in ran.err
-    held = json.loads((tmp_path / "out.json").read_text())
-    assert [one["ending"] for one in held["results"]] == ["unchanged", "passed"]
-    assert [one["id"] for one in held["left_out"]] == ["unfit"]
-    assert (held["set"], held["data"]) == ("editeval", "set.jsonl")
-    assert "audit hooks" in held["isolation"]
+    results = json.loads((tmp_path / "out.json").read_text())
+    assert [record["ending"] for record in results["results"]] == ["unchanged", "passed"]
+    assert [problem["id"] for problem in results["left_out"]] == ["unfit"]
+    assert (results["set"], results["data"]) == ("editeval", "set.jsonl")
+    assert "audit hooks" in results["isolation"]
 
 
 def test_an_interrupted_run_goes_on_where_it_was(bench, tmp_path):
     bench(*FLAGS, "--prompts", "naive", replies=[NAIVE])
     ran = bench(*FLAGS, "--resume", replies=[PRODUCT])
     assert "+100.0 points" in ran.out
-    held = json.loads((tmp_path / "out.json").read_text())
-    assert [one["prompt"] for one in held["results"]] == ["naive", "product"]
-    assert len(held["left_out"]) == 1
+    results = json.loads((tmp_path / "out.json").read_text())
+    assert [record["prompt"] for record in results["results"]] == ["naive", "product"]
+    assert len(results["left_out"]) == 1
 
 
 @pytest.mark.parametrize(
-    ("args", "said"),
+    ("args", "message"),
     [
         pytest.param(("--prompts", "best"), "no prompt 'best': it is one of naive, product",
                      id="an unknown prompt"),
@@ -72,10 +72,10 @@ def test_an_interrupted_run_goes_on_where_it_was(bench, tmp_path):
                      id="another file of figures"),
     ],
 )  # fmt: skip
-def test_a_mistake_ends_the_run_before_it_begins(bench, args, said):
+def test_a_mistake_ends_the_run_before_it_begins(bench, args, message):
     ran = bench(*FLAGS, *args)
     assert ran.code == 2
-    assert said in ran.err
+    assert message in ran.err
 
 
 def test_resume_needs_a_file(bench):

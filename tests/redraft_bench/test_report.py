@@ -81,7 +81,7 @@ def _edits() -> dict[str, Any]:
         exactness="fast",
         repeat=1,
         summary=edits.summarize(rows),
-        results=[{name: getattr(one, name) for name in one.__slots__} for one in rows],
+        results=[{name: getattr(row, name) for name in row.__slots__} for row in rows],
         skipped=[{"id": "c", "reason": "it does not fit"}],
     )
 
@@ -396,7 +396,9 @@ def test_a_plot_is_the_same_each_time_and_refers_to_nothing_outside(bench: str, 
     texts = {element.text for element in root.iter("{http://www.w3.org/2000/svg}text")}
     assert any("Some <CPU> & more" in (text or "") for text in texts) or bench == "simulate"
     assert b"<dc:date>" not in drawn
-    links = [value for one in root.iter() for key, value in one.attrib.items() if "href" in key]
+    links = [
+        value for element in root.iter() for key, value in element.attrib.items() if "href" in key
+    ]
     assert all(link.startswith("#") for link in links)
 
 
@@ -408,8 +410,8 @@ def test_a_plot_can_be_a_png_too(tmp_path):
 def test_the_edits_plot_has_a_dot_for_each_edit_that_was_not_plain(tmp_path):
     plots.draw(RECORDS["edits"], tmp_path / "edits.svg")
     root = ET.parse(tmp_path / "edits.svg").getroot()
-    dots = next(one for one in root.iter() if one.attrib.get("id", "").startswith("PathColl"))
-    assert sum(one.tag.endswith("}use") for one in dots.iter()) == 2
+    dots = next(e for e in root.iter() if e.attrib.get("id", "").startswith("PathColl"))
+    assert sum(dot.tag.endswith("}use") for dot in dots.iter()) == 2
 
 
 def test_without_matplotlib_a_plot_is_refused_before_anything_is_measured(run_bench, monkeypatch):

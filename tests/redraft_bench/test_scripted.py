@@ -1,19 +1,11 @@
 """Decoding by script takes the passes that decoding takes."""
 
-import json
 import random
-from collections import Counter
-from pathlib import Path
 
 import pytest
 
-from redraft.bench import cost
-from redraft.bench.results import format_figure, markdown_table
 from redraft.bench.tasks import built_in_tasks
-from redraft.engine.calibration import Measurement
-from redraft.errors import InputError
-from redraft_bench import simulate
-from redraft_bench.drafter import CURVE, build_scripted_edit, measure
+from redraft_bench.drafter import CURVE, build_scripted_edit
 from redraft_bench.scripted import ScriptedVocabulary, play
 from redraft_lookup import CopyDrafter, Decoding, Limits, NgramDrafter, PlainDrafter, decode
 from redraft_lookup.testing import ScriptedTarget

@@ -26,14 +26,14 @@ def test_a_drafter_knows_of_a_chip_what_calibration_would_tell():
 
 
 def test_the_simulation_covers_the_published_workloads_and_gains_most_on_edits():
-    found = simulate.simulate(simulate.built_in_scripts(), simulate.Chip())
-    assert set(found) == set(simulate.PUBLISHED)
-    assert found["code editing"]["copy"] > found["code editing"]["lookup"] > 2
-    assert all(speed >= 0.97 for speed in found["chat"].values())
+    speedups = simulate.simulate(simulate.built_in_scripts(), simulate.Chip())
+    assert set(speedups) == set(simulate.PUBLISHED)
+    assert speedups["code editing"]["copy"] > speedups["code editing"]["lookup"] > 2
+    assert all(speed >= 0.97 for speed in speedups["chat"].values())
 
 
 def test_there_are_at_least_four_scripts_of_each_workload():
-    counts = Counter(one.workload for one in simulate.built_in_scripts())
+    counts = Counter(script.workload for script in simulate.built_in_scripts())
     assert set(counts) == set(simulate.PUBLISHED)
     assert min(counts.values()) >= 4
 
@@ -46,9 +46,9 @@ def test_scripts_are_read_from_a_file(tmp_path: Path):
         {"workload": "rag_qa", "user": "Why?", "reference": ["So."]},
         {"workload": "extraction", "user": "Log", "reference": [{"a": 1}]},
     ]
-    path.write_text("".join(json.dumps(one) + "\n" for one in (edit, *others)))
+    path.write_text("".join(json.dumps(record) + "\n" for record in (edit, *others)))
     scripts = simulate.load(path)
-    assert [(one.workload, one.source, one.answer) for one in scripts] == [
+    assert [(script.workload, script.source, script.answer) for script in scripts] == [
         ("code editing", "x = 1\n", "x = 2\n"),
         ("retrieval QA", "", "So."),
         ("extraction", "", '[{"a": 1}]'),
@@ -56,7 +56,7 @@ def test_scripts_are_read_from_a_file(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("[]", "cannot read"),
         ("{", "cannot read"),
@@ -64,9 +64,9 @@ def test_scripts_are_read_from_a_file(tmp_path: Path):
         ('{"workload": "chat", "user": "Hi", "reference": null}', "no record"),
     ],
 )
-def test_a_file_without_scripts_is_refused(tmp_path: Path, text: str, said: str):
+def test_a_file_without_scripts_is_refused(tmp_path: Path, text: str, message: str):
     (tmp_path / "bench.jsonl").write_text(text)
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         simulate.load(tmp_path / "bench.jsonl")
 
 

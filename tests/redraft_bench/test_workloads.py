@@ -1,4 +1,4 @@
-"""Five kinds of request: what is asked, how it is routed, and that plain decoding is the measure."""
+"""Five kinds of request: what is questions, how it is routed, and that plain decoding is the measure."""
 
 import json
 from pathlib import Path
@@ -19,20 +19,22 @@ from redraft_bench.workloads import (
 
 
 def test_there_are_built_in_questions_of_five_kinds():
-    asked = workloads.built_in_questions()
-    assert {one.workload for one in asked} == {
+    questions = workloads.built_in_questions()
+    assert {question.workload for question in questions} == {
         "chat",
         "code editing",
         "extraction",
         "retrieval QA",
         "summarisation",
     }
-    assert {one.route for one in asked} == {"chat", "edit", "question"}
+    assert {question.route for question in questions} == {"chat", "edit", "question"}
 
 
 def test_the_first_of_each_kind_are_kept_in_order():
-    asked = [Question(workload=w, user=u, max_tokens=1) for w, u in ("ax", "bx", "ay", "az", "by")]
-    assert [one.user for one in take_first_of_each(asked, 2)] == ["x", "x", "y", "y"]
+    questions = [
+        Question(workload=w, user=u, max_tokens=1) for w, u in ("ax", "bx", "ay", "az", "by")
+    ]
+    assert [question.user for question in take_first_of_each(questions, 2)] == ["x", "x", "y", "y"]
 
 
 def test_questions_are_read_from_json_lines(tmp_path: Path):
@@ -59,7 +61,7 @@ def test_a_file_that_holds_no_questions_is_named(text: str, tmp_path: Path):
 
 
 def test_speed_up_is_of_total_times_within_a_workload():
-    def ran(workload: str, question: int, strategy: str, seconds: float) -> WorkloadRecord:
+    def build_record(workload: str, question: int, strategy: str, seconds: float) -> WorkloadRecord:
         return WorkloadRecord(
             workload=workload,
             question=question,
@@ -73,16 +75,16 @@ def test_speed_up_is_of_total_times_within_a_workload():
             first_difference=None if strategy == "plain" else 3,
         )
 
-    found = summarize(
+    figures = summarize(
         [
-            ran("a", 0, "plain", 4),
-            ran("a", 1, "plain", 2),
-            ran("a", 0, "copy", 1),
-            ran("a", 1, "copy", 2),
-            ran("b", 2, "plain", 1),
+            build_record("a", 0, "plain", 4),
+            build_record("a", 1, "plain", 2),
+            build_record("a", 0, "copy", 1),
+            build_record("a", 1, "copy", 2),
+            build_record("b", 2, "plain", 1),
         ]
     )
-    assert found["a"]["copy"] == {
+    assert figures["a"]["copy"] == {
         "tokens_per_s": pytest.approx(20 / 3),
         "speedup": 2.0,
         "median_speedup": 2.5,
@@ -92,20 +94,20 @@ def test_speed_up_is_of_total_times_within_a_workload():
         "acceptance": 0.5,
         "differences": 2,
     }
-    assert found["b"]["plain"]["speedup"] == 1.0
+    assert figures["b"]["plain"]["speedup"] == 1.0
 
 
 def test_the_real_model_answers_each_question_with_every_strategy(small_model_path: Path):
-    asked = [
+    questions = [
         Question(workload="chat", user="Name a colour.", max_tokens=8),
         Question(workload="extraction", user="List the names: Ann, Bo.", max_tokens=8),
     ]
     with BenchEngine.load(small_model_path) as bench_engine:
         names = ("plain", "auto")
-        runs = list(measure(bench_engine, asked, names, exactness="invariant", n_repeats=2))
-    assert [[(one.workload, one.strategy) for one in turn] for turn in runs] == [
+        runs = list(measure(bench_engine, questions, names, exactness="invariant", n_repeats=2))
+    assert [[(record.workload, record.strategy) for record in turn] for turn in runs] == [
         [("chat", "plain"), ("chat", "auto")],
         [("extraction", "plain"), ("extraction", "auto")],
     ]
-    assert all(one.first_difference is None for turn in runs for one in turn)
-    assert all(len(one.runs_s) == 2 for turn in runs for one in turn)
+    assert all(record.first_difference is None for turn in runs for record in turn)
+    assert all(len(record.runs_s) == 2 for turn in runs for record in turn)

@@ -16,8 +16,8 @@ from redraft_lookup import CostCurve
 FLAT = CostCurve.of({1: 1.0, 4: 2.0, 8: 8.0})  # best: 4 rows, 2 rows a second
 
 
-def record(task: str, strategy: str, **given: object) -> EditRecord:
-    known = {
+def record(task: str, strategy: str, **fields: object) -> EditRecord:
+    usual = {
         "id": task,
         "strategy": strategy,
         "output_tokens": 100,
@@ -33,7 +33,7 @@ def record(task: str, strategy: str, **given: object) -> EditRecord:
         "equal_to_plain": True,
         "first_difference": None,
     }
-    return EditRecord(**known | given)
+    return EditRecord(**usual | fields)
 
 
 def test_a_summary_is_of_totals():
@@ -80,7 +80,7 @@ def test_a_summary_of_nothing_is_empty():
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "place"),
+    ("tokens", "others", "place"),
     [
         pytest.param([], [], None, id="nothing"),
         pytest.param([1, 2], (1, 2), None, id="equal"),
@@ -88,8 +88,8 @@ def test_a_summary_of_nothing_is_empty():
         pytest.param([1, 2], [1, 2, 3], 2, id="one goes on"),
     ],
 )
-def test_answers_part(one, other, place):
-    assert first_difference(one, other) == place
+def test_answers_part(tokens, others, place):
+    assert first_difference(tokens, others) == place
 
 
 @pytest.mark.parametrize(
@@ -162,13 +162,13 @@ def test_a_task_is_decoded_by_every_strategy_and_held_against_the_oracle(bench_e
     [records] = edits.measure(
         bench_engine, [TASK], names, scope="function", exactness=exactness, n_repeats=2
     )
-    assert [one.strategy for one in records] == list(names)
-    for one in records:
-        assert len(one.runs_s) == 2
-        assert min(one.runs_s) <= one.decode_s <= max(one.runs_s)
-        assert 0 < one.oracle_passes <= one.output_tokens
-        assert one.oracle_s > 0
-        assert exactness == "fast" or one.equal_to_plain
+    assert [record.strategy for record in records] == list(names)
+    for record in records:
+        assert len(record.runs_s) == 2
+        assert min(record.runs_s) <= record.decode_s <= max(record.runs_s)
+        assert 0 < record.oracle_passes <= record.output_tokens
+        assert record.oracle_s > 0
+        assert exactness == "fast" or record.equal_to_plain
     plain, copy, capped = records[:3]
     assert plain.passes >= plain.output_tokens
     assert copy.passes < plain.passes

@@ -29,7 +29,7 @@ class Parting:
 
     def decode(self, prompt, strategy, exactness, *, max_tokens) -> Completion:
         tokens = [i if i < 7 or strategy != "copy" else -1 for i in range(10)]
-        one = Pass(
+        whole = Pass(
             tokens=tuple(tokens),
             pieces=(b"a",) * 10,
             origins=(None,) * 10,
@@ -38,7 +38,7 @@ class Parting:
             seconds=0.1,
         )
         stats = Stats(output_tokens=10, passes=1)
-        return Completion(text="a" * 10, finish="length", stats=stats, passes=(one,))
+        return Completion(text="a" * 10, finish="length", stats=stats, passes=(whole,))
 
 
 def test_a_difference_is_counted_with_its_place():

@@ -30,17 +30,17 @@ def task(instruction: str, *, before: str = CODE, lang: str = "python", path: st
 
 def test_twelve_edits_in_six_languages_parse_before_and_after():
     tasks = built_in_tasks()
-    assert len({one.id for one in tasks}) == 12
-    assert len({one.lang for one in tasks}) == 6
-    for one in tasks:
-        assert one.after
-        assert one.after != one.before
-        assert parse_errors(one.before, one.lang) == 0, one.id
-        assert parse_errors(one.after, one.lang) == 0, one.id
+    assert len({task.id for task in tasks}) == 12
+    assert len({task.lang for task in tasks}) == 6
+    for task in tasks:
+        assert task.after
+        assert task.after != task.before
+        assert parse_errors(task.before, task.lang) == 0, task.id
+        assert parse_errors(task.after, task.lang) == 0, task.id
 
 
 @pytest.mark.parametrize(
-    ("one", "begins", "ends"),
+    ("of_task", "begins", "ends"),
     [
         pytest.param(task("Speed up `small`"), "def small", "return 1", id="a named function"),
         pytest.param(
@@ -54,16 +54,16 @@ def test_twelve_edits_in_six_languages_parse_before_and_after():
         ),
     ],
 )
-def test_function_scope_is(one: Task, begins: str, ends: str):
-    asked = build_request(one, "function")
-    target = asked.target.of(asked.text)
+def test_function_scope_is(of_task: Task, begins: str, ends: str):
+    request = build_request(of_task, "function")
+    target = request.target.of(request.text)
     assert target.startswith(begins)
     assert target.endswith(ends)
 
 
 def test_file_scope_is_the_whole_file():
-    asked = build_request(task("Speed up `small`"), "file")
-    assert asked.target.of(asked.text) == CODE
+    request = build_request(task("Speed up `small`"), "file")
+    assert request.target.of(request.text) == CODE
 
 
 RECORD = {
@@ -81,12 +81,12 @@ RECORD = {
 def test_a_file_of_tasks_is_read_line_by_line(tmp_path: Path):
     path = tmp_path / "tasks.jsonl"
     path.write_text(f"{json.dumps(RECORD)}\n\n{json.dumps(RECORD | {'id': 'b'})}\n")
-    assert [one.id for one in load(path)] == ["a", "b"]
+    assert [task.id for task in load(path)] == ["a", "b"]
     assert load(path)[0].after == "x = 2\n"
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         pytest.param("", "holds no tasks", id="empty"),
         pytest.param("[1]", r"tasks\.jsonl:1: a task is an object", id="no object"),
@@ -103,11 +103,11 @@ def test_a_file_of_tasks_is_read_line_by_line(tmp_path: Path):
         pytest.param(None, "cannot read the tasks", id="no file"),
     ],
 )
-def test_what_is_wrong_in_a_file_is_named_with_its_line(tmp_path: Path, text, said: str):
+def test_what_is_wrong_in_a_file_is_named_with_its_line(tmp_path: Path, text, message: str):
     path = tmp_path / "tasks.jsonl"
     if text is not None:
         path.write_text(text)
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         load(path)
 
 
