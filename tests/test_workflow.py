@@ -78,7 +78,7 @@ def test_a_workflow_calls_only_commands_that_the_clone_has(
 def parse_command(program: str, words: list[str]) -> None:
     """Exit where a command of redraft or one of its flags does not exist."""
     if program == ".venv/bin/redraft":
-        cli._parser().parse_args(words)
+        cli._build_parser().parse_args(words)
     elif program == ".venv/bin/python" and words[:2] == ["-m", "redraft_bench"]:
         redraft_bench.build_parser().parse_args(words[2:])
 
