@@ -12,7 +12,6 @@ definition and still belongs to it, `@_...` a helper of a predicate, and any oth
 definition itself: its name is the target's kind.
 """
 
-import ctypes
 import re
 import sys
 import warnings
@@ -20,7 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cache
-from importlib import import_module, resources
+from importlib import import_module
 from pathlib import PurePath
 
 import tree_sitter
@@ -919,6 +918,9 @@ def grammar(language: str) -> Grammar:
 
     Raises InputError if it is not ours.
     """
+    # Imported here, as the grammars are: the command line starts sooner without it.
+    from importlib import resources
+
     facts = LANGUAGES.get(language)
     if facts is None:
         raise InputError(f"no grammar for {language!r}; use one of {', '.join(LANGUAGES)}")
@@ -984,6 +986,8 @@ def _any_of(kinds: Sequence[str], capture: str) -> str:
 def _load(pointer: object) -> tree_sitter.Language:
     # Some wheels still give a bare address, which tree-sitter takes with a deprecation warning.
     if isinstance(pointer, int):
+        import ctypes
+
         new_capsule = ctypes.pythonapi.PyCapsule_New
         new_capsule.restype = ctypes.py_object
         new_capsule.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
