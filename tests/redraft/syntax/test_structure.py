@@ -1,6 +1,17 @@
 """Problems, verbatim stretches, imports and statements of small texts."""
 
+import argparse
+import ast
+import dataclasses
+import difflib
+import inspect
+import io
 import json
+import logging
+import optparse
+import sys
+import textwrap
+import tokenize
 
 import pytest
 
@@ -14,6 +25,7 @@ from redraft.syntax import (
     verbatim_lines,
     verbatim_spans,
 )
+from redraft.text.lines import LineIndex
 
 
 def texts(spans, text):
@@ -343,3 +355,38 @@ def test_an_unknown_language_is_refused(function):
 )  # fmt: skip
 def test_prose_is_comments_and_docstrings(language, text, found):
     assert [span.of(text) for span in prose(text, language)] == found
+
+
+@pytest.mark.parametrize(
+    "module", [argparse, ast, dataclasses, difflib, logging, optparse, textwrap]
+)
+class TestAgainstPythonsOwnParser:
+    """The standard library's modules, as `ast` and `tokenize` see them."""
+
+    def test_imports(self, module):
+        text = inspect.getsource(module)
+        index = LineIndex(text)
+        imports = [
+            node for node in ast.parse(text).body if isinstance(node, ast.Import | ast.ImportFrom)
+        ]
+        spans = import_statements(text, "python")
+        assert [index.line_at(span.start) for span in spans] == [n.lineno - 1 for n in imports]
+        assert [index.line_at(span.stop) for span in spans] == [n.end_lineno - 1 for n in imports]
+
+    def test_every_statement_is_one(self, module):
+        text = inspect.getsource(module)
+        index = LineIndex(text)
+        places = {index.position(s.span.start, "utf-8") for s in statements(text, "python")}
+        nodes = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.stmt)]
+        missing = [node for node in nodes if (node.lineno - 1, node.col_offset) not in places]
+        assert nodes
+        assert not missing, [ast.unparse(node) for node in missing]
+
+    def test_lines_inside_of_strings(self, module):
+        text = inspect.getsource(module)
+        inside = set()
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            if token.type == tokenize.STRING:
+                inside |= set(range(token.start[0], token.end[0]))
+        assert inside <= verbatim_lines(text, "python")
+        assert verbatim_lines(text, "python") == inside or sys.version_info >= (3, 12)  # f-strings
