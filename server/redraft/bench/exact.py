@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from redraft.bench.engine import BenchEngine, answer_tokens, first_difference
-from redraft.bench.tasks import Task, build_request, built_in_tasks
+from redraft.bench.tasks import build_request, built_in_tasks
 from redraft.prompting import template
 from redraft.prompting.build import build_prompt
 from redraft.records import Exactness, Piece, Prompt
@@ -83,31 +83,23 @@ def compare(
 
 def build_cases(engine: BenchEngine) -> Iterator[ExactnessCase]:
     """Yield all prompts there are: first one of each kind for each file, then the others."""
+    frame = template.render_frame(engine.chat_template)
     for round_ in range(1 + len(INSTRUCTIONS)):
         for task in built_in_tasks():
+            # The first round makes the file's own edit.
             instruction = INSTRUCTIONS[round_ - 1] if round_ else task.instruction
-            yield from _build_edits(engine, replace(task, instruction=instruction))
+            for scope in ("function", "file"):
+                request = build_request(replace(task, instruction=instruction), scope)
+                prompt = build_prompt(request, engine, max_tokens=task.max_tokens)
+                if isinstance(prompt, Prompt):  # the model may have too little context for a file
+                    name = f"{task.id}, {scope}: {instruction}"
+                    yield ExactnessCase(name=name, prompt=prompt, max_tokens=task.max_tokens)
             if round_ < len(QUESTIONS):
-                yield _build_question(engine, task, QUESTIONS[round_])
-
-
-def _build_edits(engine: BenchEngine, task: Task) -> Iterator[ExactnessCase]:
-    for scope in ("function", "file"):
-        prompt = build_prompt(build_request(task, scope), engine, max_tokens=task.max_tokens)
-        if isinstance(prompt, Prompt):
-            name = f"{task.id}, {scope}: {task.instruction}"
-            yield ExactnessCase(name=name, prompt=prompt, max_tokens=task.max_tokens)
-
-
-def _build_question(engine: BenchEngine, task: Task, question: str) -> ExactnessCase:
-    frame = template.render_frame(engine.chat_template)
-    return ExactnessCase(
-        name=f"{task.id}: {question}",
-        prompt=Prompt(
-            file=(frame.opening, Piece(f"{task.path}\n\n{task.before}\n")),
-            request=(Piece(question), frame.closing),
-            source="",
-            stop=(),
-        ),
-        max_tokens=ANSWER_TOKENS,
-    )
+                prompt = Prompt(
+                    file=(frame.opening, Piece(f"{task.path}\n\n{task.before}\n")),
+                    request=(Piece(QUESTIONS[round_]), frame.closing),
+                    source="",
+                    stop=(),
+                )
+                name = f"{task.id}: {QUESTIONS[round_]}"
+                yield ExactnessCase(name=name, prompt=prompt, max_tokens=ANSWER_TOKENS)

@@ -146,9 +146,8 @@ class PeerProcess:
         self.close()
         code = self._process.returncode
         reason = signal.Signals(-code).name if code < 0 else f"exit status {code}"
-        last_lines = (
-            self._log.read_text(encoding="utf-8", errors="replace").strip().split("\n")[-4:]
-        )
+        log = self._log.read_text(encoding="utf-8", errors="replace").strip()
+        last_lines = log.split("\n")[-4:]  # a native library's last words, and what led to them
         return PeerError(f"it ended ({reason}): {' / '.join(last_lines)[-600:]}")
 
     def close(self) -> None:

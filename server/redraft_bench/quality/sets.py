@@ -41,21 +41,19 @@ def load(name: str, path: Path) -> tuple[Problem, ...]:
         lines = path.read_text("utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot read {path}: {error}") from error
-    numbered = [(number, line) for number, line in enumerate(lines, 1) if line.strip()]
-    problems = tuple(_parse_problem(name, line, f"{path}:{number}") for number, line in numbered)
+    problems = []
+    for number, line in enumerate(lines, 1):
+        place = f"{path}:{number}"
+        try:
+            if line.strip():
+                problems.append(SETS[name](json.loads(line)))
+        except KeyError as error:
+            raise InputError(f"{place}: a record of {name} needs the field {error}") from error
+        except (ValueError, TypeError, AttributeError) as error:
+            raise InputError(f"{place}: not a record of {name}: {error}") from error
     if not problems:
         raise InputError(f"{path} holds no edits")
-    return problems
-
-
-def _parse_problem(name: str, line: str, place: str) -> Problem:
-    try:
-        record = json.loads(line)
-        return SETS[name](record)
-    except KeyError as error:
-        raise InputError(f"{place}: a record of {name} needs the field {error}") from error
-    except (ValueError, TypeError, AttributeError) as error:
-        raise InputError(f"{place}: not a record of {name}: {error}") from error
+    return tuple(problems)
 
 
 def parse_canitedit(record: Mapping[str, Any]) -> Problem:
