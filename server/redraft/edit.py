@@ -58,7 +58,7 @@ Retry: TypeAlias = Literal[
 ]
 
 # The refusals that a second try can mend, and how it may ask. A reply that deletes its target or
-# holds no code comes mostly of a target that was named and not shown: to say so mends nothing.
+# holds no code mostly answers a prompt that only named the target: telling the model is no help.
 RETRYABLE: Final[Mapping[Reason, tuple[Retry, ...]]] = {
     "parse_broken": ("show_target", "feedback"),
     "elision": ("show_target", "feedback"),

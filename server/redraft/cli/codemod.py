@@ -41,7 +41,7 @@ from redraft.codemod.ray import connect
 from redraft.codemod.recipe import Recipe, read_recipe
 from redraft.codemod.replies import ReplyCache
 from redraft.codemod.run import RunContext, run
-from redraft.codemod.select import Scope, Selection
+from redraft.codemod.select import CodemodScope, Selection
 from redraft.codemod.write import Writer, undo
 from redraft.config.actions import DIAGNOSTIC, EDIT_ACTION, SELECTION, load_actions
 from redraft.config.settings import Settings
@@ -74,7 +74,7 @@ refused; 130 interrupted: the first Ctrl-C lets the write in hand finish, the se
 # Bytes of a worker's contexts, and of all else that is not the model.
 _WORKER_OVERHEAD: Final = 2**30
 
-Mode: TypeAlias = Literal["plan", "diff", "check", "write", "interactive"]
+RunMode: TypeAlias = Literal["plan", "diff", "check", "write", "interactive"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +92,7 @@ class RunOptions:
     ray: str | None
     formatter: Command | None
     verifier: Command | None
-    mode: Mode
+    mode: RunMode
     resume: bool
     fail_fast: bool
     allow_dirty: bool
@@ -159,7 +159,11 @@ def _add_target_flags(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("what is edited").add_argument
     add("--recipe", metavar="FILE", type=Path, help="a codemod kept in a TOML file")
     add("--action", metavar="NAME", help="a named action of the configuration")
-    add("--scope", choices=get_args(Scope), help="edit functions (the default) or whole files")
+    add(
+        "--scope",
+        choices=get_args(CodemodScope),
+        help="edit functions (the default) or whole files",
+    )
     add("--select", metavar="PATTERN", action="append", help="narrow the targets; all must hold")
     add("--include", metavar="GLOB", action="append", help="only such files, as in .gitignore")
     add("--exclude", metavar="GLOB", action="append", help="no such files, as in .gitignore")
@@ -248,7 +252,7 @@ def _build_options(args: argparse.Namespace) -> RunOptions:
         ray=args.ray,
         formatter=_parse_command(args.format_with, "--format-with"),
         verifier=_parse_command(args.verify_with, "--verify-with"),
-        mode=next((mode for mode in get_args(Mode) if getattr(args, mode, False)), "diff"),
+        mode=next((mode for mode in get_args(RunMode) if getattr(args, mode, False)), "diff"),
         resume=args.resume,
         fail_fast=args.fail_fast,
         allow_dirty=args.allow_dirty,
@@ -290,7 +294,7 @@ def _read_action(name: str) -> Recipe:
     action = by_name[name]
     if DIAGNOSTIC in action.instruction or SELECTION in action.instruction or name == EDIT_ACTION:
         raise InputError(f"the action {name!r} needs an editor: it is about what is selected there")
-    scope: Scope = "file" if action.scope == "file" else "function"
+    scope: CodemodScope = "file" if action.scope == "file" else "function"
     return Recipe(instruction=action.instruction, scope=scope, lang=action.languages)
 
 

@@ -1,4 +1,4 @@
-"""One real decode, in a process that may die: `redraft doctor` starts it and reads what it says.
+"""Decode once, in a process that may die: `redraft doctor` starts it and reads what it prints.
 
 Prints JSON objects, one a line: first what the native library is, then, given a model file, how a
 short decode went. A crash between the lines is itself an answer, so nothing is caught here but
@@ -31,25 +31,22 @@ def main(argv: Sequence[str]) -> int:
     _print({"backend": engine.backend(), "versions": engine.versions()})
     try:
         for path in argv:
-            _print(_decode(Path(path)))
+            start = time.perf_counter()
+            with engine.Engine.open(Path(path)) as model:
+                load_s = time.perf_counter() - start
+                stats = model.complete(_PROMPT, DecodeOptions(), max_tokens=16).stats
+            facts = {
+                "load_s": load_s,
+                "prompt_tokens": stats.prompt_tokens,
+                "prefill_s": stats.prefill_s,
+                "output_tokens": stats.output_tokens,
+                "tokens_per_s": stats.tokens_per_s,
+            }
+            _print(facts)
     except RedraftError as error:
         _print({"error": str(error)})
         return 2
     return 0
-
-
-def _decode(path: Path) -> dict[str, Any]:
-    start = time.perf_counter()
-    with engine.Engine.open(path) as model:
-        load_s = time.perf_counter() - start
-        stats = model.complete(_PROMPT, DecodeOptions(), max_tokens=16).stats
-    return {
-        "load_s": load_s,
-        "prompt_tokens": stats.prompt_tokens,
-        "prefill_s": stats.prefill_s,
-        "output_tokens": stats.output_tokens,
-        "tokens_per_s": stats.tokens_per_s,
-    }
 
 
 def _print(value: dict[str, Any]) -> None:

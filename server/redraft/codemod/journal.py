@@ -82,9 +82,9 @@ class WriteUndone:
     path: str
 
 
-Record: TypeAlias = RunStarted | WriteAnnounced | FileClosed | WriteUndone
+JournalRecord: TypeAlias = RunStarted | WriteAnnounced | FileClosed | WriteUndone
 
-_RECORDS: Final[Mapping[str, type[Record]]] = {
+_RECORDS: Final[Mapping[str, type[JournalRecord]]] = {
     "started": RunStarted,
     "announced": WriteAnnounced,
     "closed": FileClosed,
@@ -125,7 +125,7 @@ class RunLog:
             log.add(record)
         return log
 
-    def add(self, record: Record) -> None:
+    def add(self, record: JournalRecord) -> None:
         """Take the next record into account. Raises InputError for a second start."""
         match record:
             case WriteAnnounced():
@@ -175,7 +175,7 @@ class Journal:
             raise _unwritable(path, error) from error
         self._path = path
 
-    def append(self, record: Record) -> None:
+    def append(self, record: JournalRecord) -> None:
         """Put `record` on disk. Raises RedraftError where that fails."""
         line = json.dumps({"record": _NAMES[type(record)], **asdict(record)}) + "\n"
         try:
@@ -224,7 +224,7 @@ def _sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def _parse(line: bytes, place: str) -> Record:
+def _parse(line: bytes, place: str) -> JournalRecord:
     """Return the record in `line`. Raises InputError, naming `place`, where it is none."""
     try:
         entry = json.loads(line)

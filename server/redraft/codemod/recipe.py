@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeAlias, get_args
 
-from redraft.codemod.select import Scope
+from redraft.codemod.select import CodemodScope
 from redraft.errors import InputError
 from redraft.syntax import LANGUAGES
 
@@ -36,7 +36,7 @@ class Recipe:
     """An instruction and where it applies. Empty: the command line or the default decides."""
 
     instruction: str
-    scope: Scope = "function"
+    scope: CodemodScope = "function"
     select: tuple[str, ...] = ()
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
@@ -110,9 +110,14 @@ def _is_text_or_list(value: object) -> bool:
     return _is_text(value) or (isinstance(value, list) and all(map(_is_text, value)))
 
 
+_SCOPES: Final[tuple[str, ...]] = get_args(CodemodScope)
+
 _RECIPE_CHECKS: Final[_Checks] = {
     "instruction": (_is_text, "a text"),
-    "scope": (lambda value: value in get_args(Scope), f"one of {', '.join(get_args(Scope))}"),
+    "scope": (
+        lambda value: value in get_args(CodemodScope),
+        f"one of {', '.join(get_args(CodemodScope))}",
+    ),
     "select": (_is_text_or_list, "a pattern or a list of patterns"),
     "include": (_is_text_or_list, "a pattern or a list of patterns"),
     "exclude": (_is_text_or_list, "a pattern or a list of patterns"),

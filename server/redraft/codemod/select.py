@@ -16,9 +16,9 @@ from redraft.errors import InputError
 from redraft.records import Span
 from redraft.syntax import Target
 
-__all__ = ["Scope", "Selection"]
+__all__ = ["CodemodScope", "Selection"]
 
-Scope: TypeAlias = Literal["function", "file"]
+CodemodScope: TypeAlias = Literal["function", "file"]
 
 _FUNCTIONS: Final = frozenset({"function", "method", "macro"})
 
@@ -34,7 +34,7 @@ class Selection:
     Raises InputError where one of them is no pattern.
     """
 
-    scope: Scope = "function"
+    scope: CodemodScope = "function"
     patterns: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
