@@ -19,7 +19,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of all commands."""
-    parser = argparse.ArgumentParser(prog="python -m redraft_bench", description=__doc__)
+    what = "Benchmarks for redraft's developers, and the report of their results."
+    parser = argparse.ArgumentParser(prog="python -m redraft_bench", description=what)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for module in (compare, measure, workloads, memory, drafter, codemod, simulate, report):
         module.add_parser(commands)
