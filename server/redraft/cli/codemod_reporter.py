@@ -147,7 +147,7 @@ class CodemodReporter:
         elif self._output in ("json", "jsonl"):
             record = build_run_record(self.summary, self._plan, run)
             if self._output == "json":
-                record["files"] = [build_file_record(result) for result in self._results]
+                record = {"files": [build_file_record(file) for file in self._results]} | record
             print_json(record)
         for label, text in self._summary_lines:
             print_status(f"{label:<8} {text}")
