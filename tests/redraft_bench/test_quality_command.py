@@ -68,7 +68,7 @@ def test_an_interrupted_run_goes_on_where_it_was(bench, tmp_path):
         pytest.param(("--prompts", ","), "--prompts names none", id="no prompt"),
         pytest.param(("--set", "bench"), "no set 'bench'", id="an unknown set"),
         pytest.param(("--data", "no.jsonl"), "cannot read no.jsonl", id="a missing file"),
-        pytest.param(("--resume", "--json", "set.jsonl"), "does not hold a run of bench quality",
+        pytest.param(("--resume", "--json", "set.jsonl"), "holds no run of the benchmark quality",
                      id="another file of figures"),
     ],
 )  # fmt: skip

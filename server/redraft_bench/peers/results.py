@@ -85,7 +85,8 @@ def load(path: Path, settings: Mapping[str, Any]) -> PeerResults:
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(
-            f"{path} is there and holds no results of bench peers ({error!r}): name another file"
+            f"{path} is there and holds no results of the benchmark peers ({error!r}):"
+            " name another file"
         ) from error
     for key, value in settings.items():
         if written.get(key) != value:

@@ -282,7 +282,7 @@ def _load_earlier(args: argparse.Namespace) -> tuple[list[QualityRecord], list[L
         left_out = [LeftOut(**problem) for problem in written["left_out"]]
         run = (written["set"], written["data"])
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{args.json} does not hold a run of bench quality: {error!r}") from error
+        raise InputError(f"{args.json} holds no run of the benchmark quality: {error!r}") from error
     if run != (args.set, args.data.name):
         raise InputError(f"{args.json} holds a run of {' and '.join(run)}: name another file")
     return results, left_out
