@@ -156,14 +156,14 @@ _SLASHES = ("/*", "*/")
 
 _ECMASCRIPT_WRAPPERS = (
     "variable_declarator lexical_declaration variable_declaration export_statement "
-    "expression_statement ambient_declaration"
+    "expression_statement"
 )
 
 _ECMASCRIPT_UNNAMED = "module exports prototype this"
 
 _REQUIRE = r"(?:const|let|var)\s[^=]*=\s*require\s*\("
 
-_ECMASCRIPT_IMPORTS = "import_statement import_alias"
+_ECMASCRIPT_IMPORTS = "import_statement"
 
 _ECMASCRIPT_IMPORT_PATTERNS = {
     "lexical_declaration": _REQUIRE,
@@ -255,9 +255,9 @@ LANGUAGES: Mapping[str, Language] = {
         interpreters="deno bun ts-node",
         line_comment="//",
         block_comment=_SLASHES,
-        wrappers=_ECMASCRIPT_WRAPPERS,
+        wrappers=f"{_ECMASCRIPT_WRAPPERS} ambient_declaration",
         unnamed=_ECMASCRIPT_UNNAMED,
-        imports=_ECMASCRIPT_IMPORTS,
+        imports=f"{_ECMASCRIPT_IMPORTS} import_alias",
         import_patterns=_ECMASCRIPT_IMPORT_PATTERNS,
         statements=_TYPESCRIPT_STATEMENTS,
         not_statements=_TYPESCRIPT_NOT_STATEMENTS,
@@ -272,9 +272,9 @@ LANGUAGES: Mapping[str, Language] = {
         editor_ids="typescriptreact",
         line_comment="//",
         block_comment=_SLASHES,
-        wrappers=_ECMASCRIPT_WRAPPERS,
+        wrappers=f"{_ECMASCRIPT_WRAPPERS} ambient_declaration",
         unnamed=_ECMASCRIPT_UNNAMED,
-        imports=_ECMASCRIPT_IMPORTS,
+        imports=f"{_ECMASCRIPT_IMPORTS} import_alias",
         import_patterns=_ECMASCRIPT_IMPORT_PATTERNS,
         statements=_TYPESCRIPT_STATEMENTS,
         not_statements=_TYPESCRIPT_NOT_STATEMENTS,
@@ -515,6 +515,7 @@ LANGUAGES: Mapping[str, Language] = {
         queries="scala",
         body_field="body",
         suffixes=".scala .sc .sbt",
+        editor_ids="sbt",
         interpreters="scala",
         line_comment="//",
         block_comment=_SLASHES,
@@ -531,6 +532,7 @@ LANGUAGES: Mapping[str, Language] = {
         module="tree_sitter_powershell",
         queries="powershell",
         suffixes=".ps1 .psm1 .psd1",
+        editor_ids="ps1",
         interpreters="pwsh powershell",
         line_comment="#",
         block_comment=("<#", "#>"),
@@ -654,7 +656,7 @@ LANGUAGES: Mapping[str, Language] = {
         function="language_ocaml_interface",
         queries="ocaml_interface",
         suffixes=".mli",
-        editor_ids="ocaml.interface",
+        editor_ids="ocaml.interface ocamlinterface",
         block_comment=("(*", "*)"),
         wrappers="type_definition",
         imports="open_module",
@@ -675,6 +677,7 @@ LANGUAGES: Mapping[str, Language] = {
         module="tree_sitter_yaml",
         suffixes=".yaml .yml",
         file_names=".clang-format .clang-tidy",
+        editor_ids="dockercompose ansible yaml.ansible yaml.docker-compose",
         line_comment="#",
         # Block scalars (|, >) are none: their margin moves with the key they belong to.
         statements="block_mapping_pair block_sequence_item flow_pair",

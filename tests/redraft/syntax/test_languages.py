@@ -2,7 +2,8 @@
 
 import pytest
 
-from redraft.syntax import comment, comment_openers, compiles, language_of
+from redraft.syntax import LANGUAGES, comment, comment_openers, compiles, language_of
+from redraft.syntax.languages import grammar
 
 
 @pytest.mark.parametrize(
@@ -39,6 +40,21 @@ from redraft.syntax import comment, comment_openers, compiles, language_of
 )
 def test_the_language_of_a_file(path, text, language):
     assert language_of(path, text) == language
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_node_types_of_the_table_are_the_grammars(language):
+    facts, loaded = LANGUAGES[language], grammar(language).language
+    kinds = {loaded.node_kind_for_id(number) for number in range(loaded.node_kind_count)}
+    words = f"{facts.wrappers} {facts.attached} {facts.imports} {facts.not_statements}".split()
+    words += [*facts.import_patterns, *facts.import_parents, *facts.embedded]
+    assert set(words) <= kinds
+
+
+def test_no_two_languages_claim_one_name():
+    for fact in ("suffixes", "file_names", "interpreters", "editor_ids"):
+        words = [word for facts in LANGUAGES.values() for word in getattr(facts, fact).split()]
+        assert len(words) == len(set(words)), fact
 
 
 @pytest.mark.parametrize(
