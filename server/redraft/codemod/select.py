@@ -20,7 +20,10 @@ __all__ = ["CodemodScope", "Selection"]
 
 CodemodScope: TypeAlias = Literal["function", "file"]
 
-_FUNCTIONS: Final = frozenset({"function", "method", "macro"})
+_FUNCTIONS: Final = frozenset({"function", "method", "macro", "callback"})
+_GROUP: Final = re.compile(
+    r"(?:describe|context|suite|group|feature|namespace|define)\b", re.IGNORECASE
+)
 
 # From a file's text and language to a test of one of the file's targets. In two steps, so that a
 # query runs once a file and not once a target.
@@ -55,9 +58,12 @@ class Selection:
         chosen: list[Target] = []
         for target in syntax.targets(text, language or ""):
             is_inner = chosen and target.span.start < chosen[-1].span.stop
+            # Of `describe(...)` the tests in it are meant, not all of a file of tests at once.
+            is_group = target.kind == "callback" and _GROUP.match(target.name.rpartition(".")[2])
             if (
                 target.kind in _FUNCTIONS
                 and not is_inner
+                and not is_group
                 and all(check(target) for check in checks)
             ):
                 chosen.append(target)

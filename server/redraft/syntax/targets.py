@@ -18,7 +18,7 @@ __all__ = [
     "targets",
 ]
 
-_FUNCTIONS = frozenset({"function", "method", "macro"})
+_FUNCTIONS = frozenset({"function", "method", "macro", "callback"})
 
 _MAX_LISTED = 12
 
@@ -28,9 +28,11 @@ class Target:
     """A function, class or the like that can be named and rewritten.
 
     `name` is qualified with dots in every language ("Class.method"). `kind` is function, method,
-    class, struct, interface, trait, enum, impl, object, module, type or macro. `span` takes in the
-    decorators, attributes, doc comment and export or template keyword that belong to it, begins
-    at a line's start where nothing else precedes it there, and ends before the line ending.
+    class, struct, interface, trait, enum, impl, object, module, type, macro or callback: a call
+    with the function handed to it, such as a test or a route, named by the call and its string.
+    `span` takes in the decorators, attributes, doc comment and export or template keyword that
+    belong to it, begins at a line's start where nothing else precedes it there, and ends before the
+    line ending.
     """
 
     name: str

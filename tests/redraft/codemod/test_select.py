@@ -87,3 +87,14 @@ def test_a_query_of_another_grammar_is_an_error():
     selection = Selection("function", ("(call function: (identifier) @f)",))
     with pytest.raises(InputError, match="not a query of this grammar"):
         selection.find_targets("function f() {}\n", "javascript")
+
+
+def test_of_a_group_of_tests_each_test_is_a_target():
+    text = (
+        "describe('a queue', () => {\n  function helper() { a; }\n"
+        "  it('adds', () => { const f = () => 1; });\n});\napp.get('/', (req) => { b; });\n"
+    )
+    chosen = Selection("function").find_targets(text, "javascript")
+    assert [target.name for target in chosen] == [
+        "describe a queue.helper", "describe a queue.it adds", "app.get /",
+    ]  # fmt: skip

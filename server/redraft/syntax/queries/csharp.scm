@@ -22,4 +22,4 @@
     function: (_) @name
     arguments: (argument_list
       . (argument (string_literal) @name)
-      (argument (lambda_expression body: (block)? @body)))) @function)
+      (argument (lambda_expression body: (block)? @body)))) @callback)

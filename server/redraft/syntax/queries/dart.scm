@@ -26,4 +26,4 @@
     (argument_part
       (arguments
         . (argument (string_literal) @name)
-        (argument (function_expression)))))) @function
+        (argument (function_expression)))))) @callback

@@ -74,7 +74,7 @@
         (arrow_function body: (statement_block)? @body)
         (function_expression body: (_) @body)
         (generator_function body: (_) @body)
-      ])) @function)
+      ])) @callback)
 
 ; The same of a call without a string that runs before or after tests.
 (expression_statement
@@ -83,5 +83,5 @@
     arguments: (arguments . [
       (arrow_function body: (statement_block)? @body)
       (function_expression body: (_) @body)
-    ])) @function
+    ])) @callback
   (#match? @name "^(before|after|setup|teardown)(All|Each)?$"))

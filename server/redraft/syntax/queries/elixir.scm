@@ -32,4 +32,4 @@
   (#any-of? @_define "defmacro" "defmacrop")) @macro
 
 ; test "adds", %{cart: cart} do ... end
-(call target: (identifier) @name (arguments . (string) @name) (do_block) @body) @function
+(call target: (identifier) @name (arguments . (string) @name) (do_block) @body) @callback

@@ -20,7 +20,7 @@
   function: (_) @name
   arguments: (argument_list
     . [(interpreted_string_literal) (raw_string_literal)] @name
-    (func_literal body: (_) @body))) @function
+    (func_literal body: (_) @body))) @callback
 (short_var_declaration
   left: (expression_list . (identifier) @name .)
   right: (expression_list . (func_literal body: (_) @body) .)) @function

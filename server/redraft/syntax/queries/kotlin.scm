@@ -11,4 +11,4 @@
   (call_expression
     (identifier) @name
     (value_arguments . (value_argument (string_literal) @name)))
-  (annotated_lambda)) @function
+  (annotated_lambda)) @callback

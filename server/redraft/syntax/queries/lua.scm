@@ -10,4 +10,4 @@
 ; describe("a queue", function() ... end)
 (function_call
   name: (_) @name
-  arguments: (arguments . (string) @name (function_definition body: (_)? @body))) @function
+  arguments: (arguments . (string) @name (function_definition body: (_)? @body))) @callback

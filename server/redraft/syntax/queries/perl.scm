@@ -11,9 +11,9 @@
   function: (_) @name
   arguments: (list_expression
     . [(string_literal) (interpolated_string_literal)] @name
-    (anonymous_subroutine_expression body: (_) @body))) @function
+    (anonymous_subroutine_expression body: (_) @body))) @callback
 (function_call_expression
   function: (_) @name
   arguments: (list_expression
     . [(string_literal) (interpolated_string_literal)] @name
-    (anonymous_subroutine_expression body: (_) @body))) @function
+    (anonymous_subroutine_expression body: (_) @body))) @callback

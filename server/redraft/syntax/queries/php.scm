@@ -26,4 +26,4 @@
       arguments: (arguments
         . (argument [(string) (encapsed_string)] @name)
         (argument [(anonymous_function body: (_) @body) (arrow_function)])))
-  ] @function)
+  ] @callback)

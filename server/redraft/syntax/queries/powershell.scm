@@ -9,4 +9,4 @@
   command_elements: (command_elements
     (array_literal_expression (unary_expression (string_literal) @name))
     (array_literal_expression
-      (unary_expression (script_block_expression (script_block) @body))))) @function
+      (unary_expression (script_block_expression (script_block) @body))))) @callback

@@ -8,10 +8,10 @@
   !receiver
   method: (identifier) @name
   arguments: (argument_list . [(string) (simple_symbol) (constant) (scope_resolution)] @name)
-  block: (_ body: (_)? @body)) @function
+  block: (_ body: (_)? @body)) @callback
 (call
   receiver: (constant) @_receiver
   method: (identifier) @name
   arguments: (argument_list . [(string) (constant) (scope_resolution)] @name)
   block: (_ body: (_)? @body)
-  (#eq? @_receiver "RSpec")) @function
+  (#eq? @_receiver "RSpec")) @callback

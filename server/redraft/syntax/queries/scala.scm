@@ -12,9 +12,9 @@
 ; test("adds") { ... }
 (call_expression
   function: (call_expression function: (identifier) @name arguments: (arguments . (string) @name))
-  arguments: (block)) @function
+  arguments: (block)) @callback
 
 ; "A basket" should "add" in { ... }
 (infix_expression
   left: (infix_expression left: (string) @name right: (string) @name)
-  right: (block)) @function
+  right: (block)) @callback

@@ -18,4 +18,4 @@
 ; describe("a basket") { ... }
 (call_expression
   (simple_identifier) @name
-  (call_suffix (value_arguments . (value_argument value: (line_string_literal) @name)) (lambda_literal))) @function
+  (call_suffix (value_arguments . (value_argument value: (line_string_literal) @name)) (lambda_literal))) @callback
