@@ -31,6 +31,27 @@ def test_flags_come_before_variables_before_the_project_before_the_users_own(
     assert load(project, {"seed": "1"}, environ) == Settings(seed=1, threads=2, n_ctx=3, timeout=4)
 
 
+def test_the_editor_stands_between_flags_and_variables(project: Path) -> None:
+    environ = {"REDRAFT_SEED": "3", "REDRAFT_THREADS": "3", "REDRAFT_TOP_K": "3"}
+    editor = {"seed": 2, "threads": 2, "top_k": None}
+    loaded = load(project, {"seed": 1}, environ, editor=editor)
+    assert (loaded.seed, loaded.threads, loaded.top_k) == (1, 2, 3)
+
+
+def test_the_file_of_a_project_that_is_not_trusted_is_ignored(
+    project: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "home/redraft.toml").write_text("seed = 1")
+    (project / "redraft.toml").write_text("seed = 2\nthreads = 2")
+    assert load(project, {}, {}, trust_project=False) == Settings(seed=1)
+
+
+def test_defaults_of_a_command_give_way_to_everything(project: Path) -> None:
+    (project / "redraft.toml").write_text("seed = 2")
+    loaded = load(project, {}, {}, defaults={"seed": 7, "exactness": "invariant"})
+    assert loaded == Settings(seed=2, exactness="invariant")
+
+
 @pytest.mark.parametrize(
     ("written", "seed"),
     [
@@ -123,6 +144,11 @@ def test_a_wrong_flag_and_a_wrong_variable_are_named_as_they_are_typed(project: 
         load(project, {"max_tokens": "many"}, {})
     with pytest.raises(InputError, match=r"^REDRAFT_N_CTX must be .* not '-1'$"):
         load(project, {}, {"REDRAFT_N_CTX": "-1"})
+
+
+def test_a_wrong_setting_of_the_editor_is_named_as_the_editor_does(project: Path) -> None:
+    with pytest.raises(InputError, match=r"^redraft\.maxTokens must be .* not 'many'$"):
+        load(project, {}, {}, editor={"max_tokens": "many"})
 
 
 def test_an_empty_variable_counts_as_not_set(project: Path) -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from redraft.prompting.target_view import view_target
+from redraft.prompting.target_view import named_target, view_target
 from redraft.records import EditRequest, Span
 
 
@@ -41,3 +41,22 @@ def test_a_target_as_the_model_sees_it(marked, text, lines):
 )
 def test_a_fragment_shares_a_line_with_other_text(marked, is_fragment):
     assert view(marked).is_fragment == is_fragment
+
+
+@pytest.mark.parametrize(
+    ("target", "name"),
+    [
+        pytest.param("def f():\n    return 1\n", "f", id="all of it"),
+        pytest.param("\n\ndef f():\n    return 1", "f", id="blank lines around it do not count"),
+        pytest.param("def f():\n", None, id="only its beginning"),
+        pytest.param("    return 1\n", None, id="only its end"),
+        pytest.param("def f():\n    return 1\n\n\nx = 2\n", None, id="more than it"),
+    ],
+)
+def test_a_target_is_named_where_it_is_a_whole_function(target, name):
+    text = "import a\n\n\ndef f():\n    return 1\n\n\nx = 2\n"
+    start = text.index(target)
+    span = Span(start, start + len(target))
+    request = EditRequest(path="a.py", text=text, target=span, instruction="Go", language="python")
+    found = named_target(request)
+    assert (found.name if found else None) == name
