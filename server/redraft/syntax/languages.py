@@ -654,7 +654,7 @@ LANGUAGES: Mapping[str, Language] = {
     "ocaml_interface": Language(
         module="tree_sitter_ocaml",
         function="language_ocaml_interface",
-        queries="ocaml_interface",
+        queries="ocaml",
         suffixes=".mli",
         editor_ids="ocaml.interface ocamlinterface",
         block_comment=("(*", "*)"),
