@@ -120,7 +120,7 @@ class SyntaxTree:
         except QueryError as error:
             raise InputError(f"not a query of this grammar: {error}") from error
         captures = QueryCursor(compiled).captures(part.root)
-        nodes = {node.id: node for found in captures.values() for node in found}.values()
+        nodes = {node.id: node for captured in captures.values() for node in captured}.values()
         return self._spans(nodes)
 
     def prose(self) -> list[Span]:
@@ -142,11 +142,13 @@ class SyntaxTree:
         nodes = [node for part in self._parts for node in part.statements()]
         ends = [self._trim(node.start_byte, node.end_byte) for node in nodes]
         place = self._code_points(offset for pair in ends for offset in pair)
-        found = [
+        statements = [
             Statement(kind=node.type, span=Span(place[start], place[stop]))
             for node, (start, stop) in zip(nodes, ends, strict=True)
         ]
-        return sorted(found, key=lambda statement: (statement.span.start, -statement.span.stop))
+        return sorted(
+            statements, key=lambda statement: (statement.span.start, -statement.span.stop)
+        )
 
     def verbatim(self) -> list[Span]:
         """Return the stretches of several lines whose white space is content."""
@@ -165,9 +167,9 @@ class SyntaxTree:
 
     def definitions(self) -> list[Definition]:
         """Return every named function, class and the like, in the order they begin."""
-        found = [definition for part in self._parts for definition in part.definitions()]
-        ends = [end for definition in found for end in (definition.start, definition.stop)]
-        ends += [end for definition in found if definition.body for end in definition.body]
+        in_bytes = [definition for part in self._parts for definition in part.definitions()]
+        ends = [end for definition in in_bytes for end in (definition.start, definition.stop)]
+        ends += [end for definition in in_bytes if definition.body for end in definition.body]
         place = self._code_points(ends)
         definitions = [
             Definition(
@@ -176,7 +178,7 @@ class SyntaxTree:
                 span=Span(place[definition.start], place[definition.stop]),
                 body=Span(*map(place.__getitem__, definition.body)) if definition.body else None,
             )
-            for definition in found
+            for definition in in_bytes
         ]
         if len(self._parts) > 1:
             definitions.sort(key=lambda definition: definition.span.start)
@@ -228,16 +230,16 @@ class _Part:
         """Parse the text; with what the grammar does not know replaced, where that goes better."""
         root = parser.parse(self._data).root_node
         if root.has_error and self.grammar.newer:
-            known = self._data
+            replaced = self._data
             for pattern, filler in self.grammar.newer.items():
                 for _ in range(_MAX_NEWER):
-                    if (changed := pattern.sub(partial(_fill, filler), known)) == known:
+                    if (changed := pattern.sub(partial(_fill, filler), replaced)) == replaced:
                         break
-                    known = changed
-            if known != self._data:
-                other = parser.parse(known).root_node
-                if len(self._problems(other)) < len(self._problems(root)):
-                    return other
+                    replaced = changed
+            if replaced != self._data:
+                replaced_root = parser.parse(replaced).root_node
+                if len(self._problems(replaced_root)) < len(self._problems(root)):
+                    return replaced_root
         return root
 
     def problems(self) -> list[Node]:
