@@ -27,6 +27,7 @@ from redraft.syntax.structure import (
     verbatim_spans,
 )
 from redraft.syntax.targets import Target, bodies, target_at, target_named, targets
+from redraft.syntax.validity import redeclared
 
 __all__ = [
     "LANGUAGES",
@@ -44,6 +45,7 @@ __all__ = [
     "parse_errors",
     "parse_problems",
     "prose",
+    "redeclared",
     "statements",
     "target_at",
     "target_named",

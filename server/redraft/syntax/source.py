@@ -41,6 +41,14 @@ _MAX_NEWER = 8
 _BRACKETS = ((b"{", b"}"), (b"(", b")"))
 
 
+_BLOCKS = frozenset({"statement_block", "program", "switch_body", "switch_case", "class_body"})
+
+_FUNCTION_NODES = frozenset(
+    {"function_declaration", "function_expression", "arrow_function", "method_definition"}
+    | {"generator_function", "generator_function_declaration"}
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Definition:
     """A function, class or the like. `body` is the part that may be elided, if any."""
@@ -164,6 +172,16 @@ class SyntaxTree:
     def verbatim_lines(self) -> set[int]:
         """Return the numbers, from 0, of the lines whose leading white space is content."""
         return {line for verbatim in self._verbatim() for line in verbatim.lines}
+
+    def misuses(self, queries: Iterable[str]) -> Iterator[str]:
+        """Yield what parses although the language does not take it; see `validity`."""
+        for part in self._parts:
+            for query in queries:
+                captures = QueryCursor(Query(part.grammar.language, query)).captures(part.root)
+                yield from part.redeclarations(captures.get("declared", []))
+                yield from part.stray_awaits(captures.get("await", []))
+                for node in captures.get("stray", []):
+                    yield self._data[node.start_byte : node.end_byte].decode("utf-8", "replace")
 
     def definitions(self) -> list[Definition]:
         """Return every named function, class and the like, in the order they begin."""
@@ -336,6 +354,27 @@ class _Part:
     def _line_stop(self, offset: int) -> int:
         stop = self._data.find(b"\n", offset)
         return len(self._data) if stop < 0 else stop
+
+    def redeclarations(self, names: Iterable[Node]) -> Iterator[str]:
+        """Yield each name that one block declares twice with `let`, `const` or `class`."""
+        seen: set[tuple[int, bytes]] = set()
+        for name in names:
+            block = name.parent
+            while block is not None and block.type not in _BLOCKS:
+                block = block.parent
+            key = (block.id if block else 0, self._data[name.start_byte : name.end_byte])
+            if key in seen:
+                yield key[1].decode("utf-8", "replace")
+            seen.add(key)
+
+    def stray_awaits(self, nodes: Iterable[Node]) -> Iterator[str]:
+        """Yield "await" for each that stands in a function which is not async."""
+        for node in nodes:
+            around = node.parent
+            while around is not None and around.type not in _FUNCTION_NODES:
+                around = around.parent
+            if around is not None and not any(child.type == "async" for child in around.children):
+                yield "await"
 
     def definitions(self) -> list[_ByteDefinition]:
         """Return every definition with its qualified name, outer before inner."""
