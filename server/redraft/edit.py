@@ -2,22 +2,22 @@
 
 Knows the order of the steps and how long a reply may get; each step is a module of its own. There
 is a second try where a guard refuses the reply, which the model is told, and where code that is to
-be fixed comes back as it is: then the reply goes the way that was closest. A front end that lets
-the model write several replies at once takes `ask` and `outcome_of_reply` alone.
+be fixed comes back as it is: then the reply goes on from the runner-up of its least certain token.
+A front end that lets the model write several replies at once takes `build_prompt_request` and
+`outcome_of_reply` alone.
 Guarantees of a `Rewritten`: applying its replacements gives its new text, and every one of them
-lies inside the request's target, whatever the model wrote.
+lies inside the request's target, or adds what the target needs to the imports or in front of the
+definition around it, whatever the model wrote.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Final, Literal, TypeAlias
 
 from redraft.postprocess.intent import asks_to_fix
-from redraft.postprocess.reply import interpret
+from redraft.postprocess.reply import EditedTarget, Violation, interpret
 from redraft.postprocess.runner_up import NO_PREFIX, ReplyPrefix, branch_at_runner_up
 from redraft.prompting.build import (
-    Mistake,
     append_explanation,
     ask_for_explanation,
     build_prompt,
@@ -35,7 +35,6 @@ from redraft.records import (
     Reason,
     Refused,
     Rewritten,
-    Route,
     Stats,
     Unchanged,
 )
@@ -45,7 +44,7 @@ __all__ = [
     "RETRYABLE",
     "PromptRequest",
     "Retry",
-    "ask",
+    "build_prompt_request",
     "choose_retry",
     "outcome_of_reply",
     "rewrite",
@@ -57,14 +56,22 @@ Retry: TypeAlias = Literal[
     "show_target",  # show the target that the first prompt only named
 ]
 
-# The refusals that a second try can mend, and how it may ask. A reply that deletes its target or
-# holds no code mostly answers a prompt that only named the target: telling the model is no help.
+# The refusals that a second try can mend, and how it may ask. A reply without code comes mostly of
+# a target that was named and not shown: to say so mends nothing.
 RETRYABLE: Final[Mapping[Reason, tuple[Retry, ...]]] = {
     "parse_broken": ("show_target", "feedback"),
     "elision": ("show_target", "feedback"),
-    "deletion": ("show_target",),
+    "deletion": ("show_target", "feedback"),
     "no_code": ("show_target",),
 }
+
+# What the model is told of its first reply.
+_FEEDBACK: Final[Mapping[Reason, str]] = {
+    "parse_broken": "A first reply was no valid code.",
+    "elision": "A first reply left out code that has to stay.",
+    "deletion": "A first reply left out code that has to stay: {lost}.",
+}
+_MOST_NAMED: Final = 5  # lines that a second try names
 
 # Room for a reply, in tokens. An edit seldom makes its target half as long again; 512 more hold a
 # new function or docstring. The tight figure is for a target that nearly fills the context.
@@ -98,32 +105,32 @@ def rewrite(
     on_completion: Callable[[Completion], None] = _ignore,
     cancelled: Callable[[], bool] = _never,
 ) -> Outcome:
-    """Have `model` make the edit of `request`; `on_completion` sees what it wrote, and how.
+    """Have `model` make the edit of `request`; `on_completion` sees each reply, and its passes.
 
     `options.timeout_s` and the stats of the outcome are for both tries together. Whatever the model
     does wrong is an outcome. Raises EngineError when its library fails.
     """
-    talk = _Talk(
+    asking = _Asking(
         request=request,
         model=model,
         on_progress=on_progress,
         on_completion=on_completion,
         cancelled=cancelled,
     )
-    asked = ask(request, model, options)
-    if isinstance(asked, Refused):
-        return asked
-    completion = talk.reply(asked, options)
-    first = outcome_of_reply(request, asked.prompt, completion)
-    left = _less(options, first.stats)
+    prompt_request = build_prompt_request(request, model, options)
+    if isinstance(prompt_request, Refused):
+        return prompt_request
+    completion = asking.complete(prompt_request, options)
+    first = outcome_of_reply(request, prompt_request.prompt, completion)
+    rest = _without_spent_time(options, first.stats)
     match choose_retry(request, first), first:
         case "runner_up", _:
-            second = talk.otherwise(asked, completion, left)
-        case "feedback", Refused(reason="parse_broken" | "elision" as mistake):
-            second = talk.told(mistake, left)
+            second = asking.retry_from_runner_up(prompt_request, completion, rest)
+        case "feedback", Refused():
+            second = asking.retry_with_feedback(first, rest)
         case _:
             return first
-    return _settled(first, second)
+    return _choose_outcome(first, second)
 
 
 def choose_retry(
@@ -145,8 +152,8 @@ def choose_retry(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Talk:
-    """What is said to the model, and what it says."""
+class _Asking:
+    """A request and the model that is asked, once or twice."""
 
     request: EditRequest
     model: Model
@@ -154,115 +161,156 @@ class _Talk:
     on_completion: Callable[[Completion], None]
     cancelled: Callable[[], bool]
 
-    def reply(
-        self, asked: PromptRequest, options: DecodeOptions, begun: ReplyPrefix = NO_PREFIX
+    def complete(
+        self,
+        prompt_request: PromptRequest,
+        options: DecodeOptions,
+        prefix: ReplyPrefix = NO_PREFIX,
     ) -> Completion:
-        """The whole reply, of which `begun` is given."""
+        """Return the whole reply, of which `prefix` is given."""
 
         def report(step: Progress) -> None:
-            self.on_progress(replace(step, text=begun.text + step.text))
+            self.on_progress(replace(step, text=prefix.text + step.text))
 
         rest = self.model.complete(
-            prefix_reply(asked.prompt, begun.text),
+            prefix_reply(prompt_request.prompt, prefix.text),
             options,
-            max_tokens=max(1, asked.max_tokens - begun.n_tokens),
+            max_tokens=max(1, prompt_request.max_tokens - prefix.n_tokens),
             on_progress=report,
             cancelled=self.cancelled,
         )
-        text, passes = begun.text + rest.text, begun.passes + rest.passes
+        text, passes = prefix.text + rest.text, prefix.passes + rest.passes
         completion = replace(rest, text=text, passes=passes)
         self.on_completion(completion)
         return completion
 
-    def otherwise(self, asked: PromptRequest, first: Completion, options: DecodeOptions) -> Outcome:
-        """What comes of `first` when it goes the way that was closest."""
-        own = view_target(self.request).text
-        begun = branch_at_runner_up(first, own, self.request.language)
-        if begun is None:
+    def retry_from_runner_up(
+        self, prompt_request: PromptRequest, first: Completion, options: DecodeOptions
+    ) -> Outcome:
+        """Return the outcome of `first`, gone on from the runner-up of its least certain token."""
+        shown = view_target(self.request).text
+        prefix = branch_at_runner_up(first, shown, self.request.language)
+        if prefix is None:
             return Unchanged(stats=Stats(), notes=())
-        return outcome_of_reply(self.request, asked.prompt, self.reply(asked, options, begun))
+        completion = self.complete(prompt_request, options, prefix)
+        return outcome_of_reply(self.request, prompt_request.prompt, completion)
 
-    def told(self, mistake: Mistake, options: DecodeOptions) -> Outcome:
-        """What comes of it when the model hears of `mistake` and says first what has to change."""
-        again = ask(self.request, self.model, options, mistake=mistake)
+    def retry_with_feedback(self, first: Refused, options: DecodeOptions) -> Outcome:
+        """Return the outcome when the model hears why `first` was refused.
+
+        It says in a sentence what has to change before it writes the code again.
+        """
+        lost = ", ".join(f"`{line.strip()}`" for line in first.lost[:_MOST_NAMED])
+        feedback = _FEEDBACK[first.reason].format(lost=lost)
+        again = build_prompt_request(self.request, self.model, options, feedback=feedback)
         if isinstance(again, Refused):
             return again
-        said = self.model.complete(
+        explanation = self.model.complete(
             ask_for_explanation(again.prompt),
             options,
             max_tokens=_SENTENCE,
             on_progress=lambda step: self.on_progress(replace(step, text="")),
             cancelled=self.cancelled,
         )
-        again = replace(again, prompt=append_explanation(again.prompt, said.text))
-        reply = self.reply(again, _less(options, said.stats))
-        outcome = outcome_of_reply(self.request, again.prompt, reply)
-        return replace(outcome, stats=said.stats + outcome.stats)
+        again = replace(again, prompt=append_explanation(again.prompt, explanation.text))
+        completion = self.complete(again, _without_spent_time(options, explanation.stats))
+        outcome = outcome_of_reply(self.request, again.prompt, completion)
+        return replace(outcome, stats=explanation.stats + outcome.stats)
 
 
-def ask(
-    request: EditRequest, model: Model, options: DecodeOptions, *, mistake: Mistake | None = None
+def build_prompt_request(
+    request: EditRequest, model: Model, options: DecodeOptions, *, feedback: str = ""
 ) -> PromptRequest | Refused:
-    """The prompt for `request` and the room for its reply: as asked for, or sized from the target.
+    """Return the prompt for `request` and the room for its reply: as set, or sized from the target.
 
-    `mistake`: what a first reply did wrong. Refused where the target and the instruction alone do
-    not fit the context.
+    `feedback`: a sentence on what a first reply did wrong. Refused where the target and the
+    instruction alone do not fit the context.
     """
-    room = partial(_with_room, request, model, options.route, mistake)
     if options.max_tokens is not None:
-        return room(options.max_tokens)
-    n_target = model.count_tokens(view_target(request).text)
-    generous, tight = (int(share * n_target) + more for share, more in (_GENEROUS, _TIGHT))
-    asked = room(generous)
-    return asked if isinstance(asked, PromptRequest) else room(tight)
+        sizes = [options.max_tokens]
+    else:
+        n_target = model.count_tokens(view_target(request).text)
+        sizes = [int(share * n_target) + more for share, more in (_GENEROUS, _TIGHT)]
+    refused: Refused | None = None
+    for max_tokens in sizes:
+        prompt = build_prompt(
+            request, model, max_tokens=max_tokens, route=options.route, feedback=feedback
+        )
+        if isinstance(prompt, Prompt):
+            return PromptRequest(prompt=prompt, max_tokens=max_tokens)
+        refused = prompt
+    assert refused is not None  # noqa: S101 - there is one size at least
+    return refused
 
 
-def outcome_of_reply(request: EditRequest, asked: Prompt, completion: Completion) -> Outcome:
-    """What `completion`, the reply to `asked`, means for `request`. Pure."""
-    asked = replace(asked, notes=(*asked.notes, *completion.notes))
-    new = interpret(request, asked, completion)
-    if isinstance(new, Refused):
-        return new
+def outcome_of_reply(request: EditRequest, prompt: Prompt, completion: Completion) -> Outcome:
+    """Return what `completion`, the reply to `prompt`, means for `request`. Pure."""
+    notes = (*prompt.notes, *completion.notes)
+    match interpret(request, completion):
+        case Violation() as violation:
+            edited = violation.withheld
+            withheld = (
+                _outcome_of_edit(request, edited, completion.stats, notes) if edited else None
+            )
+            return Refused(
+                reason=violation.reason,
+                message=violation.message,
+                stats=completion.stats,
+                notes=notes,
+                lost=violation.lost,
+                withheld=withheld if isinstance(withheld, Rewritten) else None,
+            )
+        case EditedTarget() as edited:
+            return _outcome_of_edit(request, edited, completion.stats, notes)
+
+
+def _outcome_of_edit(
+    request: EditRequest, edited: EditedTarget, stats: Stats, notes: tuple[str, ...]
+) -> Rewritten | Unchanged:
     target = request.target
-    replacements = diff.minimal_replacements(target.of(request.text), new, offset=target.start)
+    inside = diff.minimal_replacements(target.of(request.text), edited.text, offset=target.start)
+    replacements = tuple(sorted((*edited.needs, *inside), key=lambda each: each.span))
     if not replacements:
-        return Unchanged(stats=completion.stats, notes=asked.notes)
+        return Unchanged(stats=stats, notes=(*notes, *edited.notes))
     return Rewritten(
-        new_text=request.text[: target.start] + new + request.text[target.stop :],
+        new_text=diff.apply_replacements(request.text, replacements),
         replacements=replacements,
-        stats=completion.stats,
-        notes=asked.notes,
+        stats=stats,
+        notes=(*notes, *edited.notes),
     )
 
 
-def _less(options: DecodeOptions, spent: Stats) -> DecodeOptions:
-    """`options` with the time that is left."""
+def _without_spent_time(options: DecodeOptions, spent: Stats) -> DecodeOptions:
+    """Return `options` with the time that is left."""
     if options.timeout_s is None:
         return options
     left = options.timeout_s - spent.prefill_s - spent.decode_s
     return replace(options, timeout_s=max(0.0, left))
 
 
-def _settled(first: Outcome, second: Outcome) -> Outcome:
-    """The outcome of two tries: the first where the second brought no edit either."""
+def _choose_outcome(first: Outcome, second: Outcome) -> Outcome:
+    """Return the outcome of two tries: the first where the second brought no edit either."""
     stats = first.stats + second.stats
-    match second:
-        case Refused(reason="cancelled"):
+    match first, second:
+        case _, Refused(reason="cancelled"):
             return replace(second, stats=stats)
-        case Rewritten():
-            if isinstance(first, Unchanged):
-                note = "the model first left the code as it is: this is what it thought of next"
-            else:
-                note = "the first reply was refused: this is what the model wrote when told so"
-            return replace(second, stats=stats, notes=(*second.notes, note))
+        case Unchanged(), Rewritten():
+            note = "the model first left the code as it is: this is what it thought of next"
+        case _, Rewritten():
+            note = "the first reply was refused: this is what the model wrote when told so"
+        case (
+            Refused(reason="deletion", lost=lost),
+            Refused(reason="deletion", lost=again, withheld=Rewritten() as withheld),
+        ) if lost == again and _only_deletes(withheld):
+            # Told what it left out, the model leaves out just that again, and changes nothing else:
+            # that is the edit. In which language it was asked for does not matter.
+            second = withheld
+            lines = ", ".join(f"`{line.strip()}`" for line in lost)
+            note = f"this removes {lines}: asked twice, the model left out nothing else"
         case _:
             return replace(first, stats=stats)
+    return replace(second, stats=stats, notes=(*second.notes, note))
 
 
-def _with_room(
-    request: EditRequest, model: Model, route: Route, mistake: Mistake | None, max_tokens: int
-) -> PromptRequest | Refused:
-    built = build_prompt(request, model, max_tokens=max_tokens, route=route, mistake=mistake)
-    return (
-        PromptRequest(prompt=built, max_tokens=max_tokens) if isinstance(built, Prompt) else built
-    )
+def _only_deletes(edit: Rewritten) -> bool:
+    return all(not each.new_text.strip() for each in edit.replacements)

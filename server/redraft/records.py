@@ -36,7 +36,7 @@ Reason: TypeAlias = Literal[
     "token_limit",  # the reply was cut off
     "elision",  # the reply left out code ("... rest unchanged ...")
     "parse_broken",  # the file parsed before the edit and would not after it
-    "deletion",  # the reply would delete most of the target
+    "deletion",  # the reply leaves out code that nobody asked to remove
     "no_code",  # the reply holds no code that could replace the target
     "context",  # the target and the instruction alone do not fit the model's context
     "timeout",  # the deadline passed while the reply was being written
@@ -99,6 +99,8 @@ class EditRequest:
     target: Span
     instruction: str
     language: str | None = None  # a name that `redraft.syntax` knows; None: plain text
+    allowed: tuple[Reason, ...] = ()  # reasons for refusing that the user overrides
+    adds_imports: bool = True  # whether imports that the edit needs go to the file's imports
 
     def __post_init__(self) -> None:
         if self.target.stop > len(self.text):
@@ -145,10 +147,14 @@ class Stats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rewritten:
-    """An edit: applying `replacements` to the request's text gives exactly `new_text`."""
+    """An edit: applying `replacements` to the request's text gives exactly `new_text`.
+
+    The replacements ascend and are apart from each other. They lie inside the target, but for those
+    that add what it needs: to the file's imports, or in front of the definition around it.
+    """
 
     new_text: str
-    replacements: tuple[Replacement, ...]  # ascending, apart from each other, inside the target
+    replacements: tuple[Replacement, ...]
     stats: Stats
     notes: tuple[str, ...] = ()  # sentences for the user, as on what the prompt left out
 
@@ -163,12 +169,18 @@ class Unchanged:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refused:
-    """No edit was made; `message` says why and what to do."""
+    """No edit was made; `message` says why and what to do.
+
+    lost: the lines that the edit would leave out, where that is the reason. withheld: the edit, for
+    a user who overrides the reason after looking at it; None where the reply makes none.
+    """
 
     reason: Reason
     message: str
     stats: Stats
     notes: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
+    withheld: Rewritten | None = None
 
 
 Outcome: TypeAlias = Rewritten | Unchanged | Refused

@@ -18,7 +18,7 @@ from redraft.bench.results import format_figure, markdown_table
 from redraft.bench.tasks import Task, built_in_tasks, load
 from redraft.cli import bench_options, options, output
 from redraft.codemod.plan import choose_jobs
-from redraft.edit import PromptRequest, ask
+from redraft.edit import PromptRequest, build_prompt_request
 from redraft.errors import InputError
 from redraft.records import DecodeOptions, EditRequest, Exactness
 
@@ -56,7 +56,7 @@ def build_prompts(
 ) -> tuple[PromptRequest, ...]:
     """Return a codemod's prompts for every outermost function of the tasks' files."""
     requests = (request for task in tasks for request in _build_requests(task))
-    prompts = (ask(request, engine, decoding) for request in requests)
+    prompts = (build_prompt_request(request, engine, decoding) for request in requests)
     return tuple(prompt for prompt in prompts if isinstance(prompt, PromptRequest))
 
 

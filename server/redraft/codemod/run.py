@@ -16,7 +16,7 @@ from redraft.codemod.plan import Plan, PlannedFile, digest
 from redraft.codemod.programs import Command
 from redraft.codemod.replies import Reply, ReplyCache, collect_replies
 from redraft.codemod.results import Declined, FileResult, TargetResult
-from redraft.edit import PromptRequest, ask, choose_retry, outcome_of_reply
+from redraft.edit import PromptRequest, build_prompt_request, choose_retry, outcome_of_reply
 from redraft.errors import EngineError, InputError
 from redraft.records import (
     Completion,
@@ -166,7 +166,7 @@ def prepare_file(
             instruction=context.instruction,
             language=file.language,
         )
-        prompt = ask(request, model, context.options)
+        prompt = build_prompt_request(request, model, context.options)
         edits.append(TargetEdit(target=target, request=request, prompt=prompt))
     return PreparedFile(file=file, document=document, edits=tuple(edits))
 
@@ -187,7 +187,9 @@ def reply_with_retries(
         if isinstance(outcome, EngineError):
             continue
         if choose_retry(edit.request, outcome, is_named_only=True) == "show_target":
-            prompt = ask(edit.request, model, replace(context.options, route="edit"))
+            prompt = build_prompt_request(
+                edit.request, model, replace(context.options, route="edit")
+            )
             # Equal where the first prompt had to show the target already.
             if isinstance(prompt, PromptRequest) and prompt != edit.prompt:
                 retries[i] = replace(edit, prompt=prompt)
@@ -290,7 +292,7 @@ class _FileFinisher:
                     return replace(result, outcome=declined), verdict == "no"
                 case RetryRequest(instruction=instruction):
                     request = replace(edit.request, instruction=instruction)
-                    prompt = ask(request, self._model, self._context.options)
+                    prompt = build_prompt_request(request, self._model, self._context.options)
                     edit = replace(edit, request=request, prompt=prompt, replies=())
                     (edit,) = _add_replies([edit], self._model, self._context)
                     judged = self._judge(edit)

@@ -1,120 +1,221 @@
 """Lines that stand for code a reply left out: "# rest unchanged", "// ... existing code ...".
 
-A line the source holds as well is no elision. What was left out is put back where the lines around
-it leave no doubt which stretch of the source it was. Knows lines of text only, in any language.
+The alignment decides: a remark stands for something only where shown lines are missing, and what it
+stands for is exactly these lines, each once and in their order. Where nothing is missing the remark
+is a comment as any other. Knows lines of text only, in any language.
 """
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 
-__all__ = ["find_elisions", "restore_elisions"]
+from redraft.postprocess.alignment import align, is_significant
+from redraft.postprocess.loss import tokens_of
 
-_COMMENT = r"(?://+|\#+|--+|/\*+|\*+|<!--|\{/\*|;+|%+)"
-_CLOSE = r"\s*(?:\*+/\}?|-->|[\])>])?\s*"
-_DOTS = r"(?:\.\.\.+|…)"
-_CODE = r"(?:code|imports?|functions?|methods?|class|file|implementation|body|logic|content|text)"
-_SAME = r"(?:unchanged|the\ same|same|as\ (?:it\ )?(?:is|before)|omitted|here)"
-_LEFT_OUT = rf"""(?:
-    (?:the\ )?(?:rest|remainder)\ of\ (?:the\ |your\ |this\ )?(?:\w+\ )?{_CODE}\b.*
+__all__ = ["find_remarks", "restore_elisions"]
+
+_COMMENT = r"(?://+|\#+|--+|/\*+|\*+|<!--|\{/\*|;+|%+|\(\*|\{-)"
+_CLOSE = r"\s*(?:\*+/\}?|-->|[\])>]|\*\)|-\})?\s*"
+_DOTS = re.compile(r"\.\.\.|…")
+_CODE = (
+    r"(?:code|imports?|functions?|methods?|class(?:es)?|file|implementation|body|logic|content"
+    r"|text|lines?|fields?|definitions?|statements?|cases?|properties)"
+)
+_SAME = (
+    r"(?:unchanged|untouched|unmodified|the\ same|same|as\ (?:it\ )?(?:is|was|before)|omitted"
+    r"|elided|skipped|here|above|below)"
+)
+_LEFT_OUT = re.compile(
+    rf"""\W*(?:
+    (?:the\ )?(?:rest|remainder)\ of\ (?:the\ |your\ |this\ |its\ )?(?:\w+\ )?{_CODE}\b.*
     | (?:the\ )?rest\ (?:(?:is|are|remains?|stays?)\ )?{_SAME}.*
     | (?:(?:the|your|all)\ )?(?:existing|previous|original|remaining|other|same)\ (?:\w+\ )?
       {_CODE}\ (?:(?:is|are|remains?|stays?|goes|go|continues?)\ )?{_SAME}.*
     | (?:(?:the|your)\ )?(?:existing|previous|original|unchanged|same)\ (?:\w+\ )?{_CODE}\W*
     | (?:the\ )?{_CODE}\ (?:(?:is|are|remains?|stays?)\ )?{_SAME}.*
-    | same\ as\ (?:before|above|the\ original).*
-    | (?:unchanged|omitted)(?:\ for\ \w+)?\W*
-    | no\ changes?(?:\ here|\ needed|\ necessary)?\W*
-)"""
-_ELISION = re.compile(
-    rf"""\s*(?:
-        {_DOTS}
-        | {_COMMENT}\s*{_DOTS}.*
-        | [\[(<]\s*{_DOTS}
-        | (?:(?:{_COMMENT}|[\[(<])\s*{_DOTS}?|{_DOTS})\s*{_LEFT_OUT}
-    ){_CLOSE}""",
+    | (?:(?:the|everything)\ )?(?:same|identical)\ (?:as|to)\ (?:before|above|the\ original).*
+    | (?:unchanged|omitted|snip(?:ped)?)(?:\ for\ \w+)?\W*
+    | no\ changes?(?:\ here|\ needed|\ necessary|\ below)?\W*
+    | (?:der\ )?rest\b.*\b(?:unverändert|gleich|bleibt)\b.* | (?:unverändert|bestehender\ code)\W*
+    | (?:el\ )?resto\b.*\b(?:igual|sin\ cambios)\b.* | (?:le\ )?reste\b.*\binchangé\w*\b.*
+    | .*(?:其余|其他代码|保持不变|省略|残り|変更なし|以下同|나머지|остальн).*
+    )""",
     re.VERBOSE | re.IGNORECASE,
 )
-_LONGEST = 200  # characters; a longer line is never a remark, and the pattern would be slow on it
+_COMMENT_LINE = re.compile(rf"\s*{_COMMENT}(?P<words>.*?){_CLOSE}", re.IGNORECASE)
+_BRACKETED = re.compile(r"\s*[\[(<{]\s*(?P<words>.*?)\s*[\])>}]\s*")
+_BARE = re.compile(r"\s*(?:\.\.\.+|…)(?P<words>[^=(){};,]*)")
+_LONGEST = 200  # characters; a longer line is never a remark
 
 
-def find_elisions(lines: Sequence[str], source: Sequence[str]) -> list[int]:
-    """Which of a reply's `lines` stand for code of `source` that was left out.
+def find_remarks(lines: Sequence[str], content: Collection[int] = ()) -> list[int]:
+    """Return which lines may stand for code that was left out, going by their words alone.
 
-    A stub's own body, a lone `...` below a line ending in a colon that `source` does not hold, is
-    none.
+    content: lines inside strings, which are none.
     """
-    held = Counter(line.strip() for line in source)
-    found: list[int] = []
-    for index, line in enumerate(lines):
-        words = line.strip()
-        if len(line) > _LONGEST or not _ELISION.fullmatch(line) or _is_stub(lines, index, held):
-            continue
-        if held[words] > 0:
-            held[words] -= 1
-        else:
-            found.append(index)
-    return found
+    return [at for at, line in enumerate(lines) if at not in content and _may_be_remark(line)]
 
 
-def _is_stub(lines: Sequence[str], index: int, held: Counter[str]) -> bool:
-    above = [line.strip() for line in lines[:index] if line.strip()]
-    # The first line is the target's own header, changed or not: its body is not nothing.
-    is_new_header = len(above) > 1 and above[-1].endswith(":") and above[-1] not in held
-    return is_new_header and lines[index].strip() == "..."
+def _may_be_remark(line: str) -> bool:
+    if len(line) > _LONGEST or not line.strip():
+        return False
+    if bare := _BARE.fullmatch(line):
+        return not any(map(str.isalnum, bare["words"])) or bool(_LEFT_OUT.fullmatch(bare["words"]))
+    found = _COMMENT_LINE.fullmatch(line) or _BRACKETED.fullmatch(line)
+    if not found:
+        return False
+    words = found["words"].strip()
+    begins_with_dots = bool(_DOTS.match(words)) and not re.match(r"(?:\.\.\.|…)\w", words)
+    return begins_with_dots or bool(_LEFT_OUT.fullmatch(words))
 
 
 def restore_elisions(
-    lines: Sequence[str], source: Sequence[str], elisions: Sequence[int]
-) -> list[str] | None:
-    """`lines` with the stretches of `source` the `elisions` stand for; None if any is unsure.
+    shown: Sequence[str],
+    lines: Sequence[str],
+    content: Collection[int] = (),
+    *,
+    is_code: bool = True,
+) -> tuple[list[str], str]:
+    """Return `lines` with what they left out put back, and the remark that is not certain, if any.
 
-    A stretch is sure when it lies between two lines that `source` holds once each, in this order,
-    or reaches from what the reply copied of the source's start, or up to what it copied of its end.
+    A remark that the shown text has as well stays, and so does one that stands where nothing is
+    missing, or nothing that says something, unless it is nothing but dots in code.
+    A remark is certain where nothing else stands between the two kept lines around it, or where one
+    side of it is an end of the text.
     """
+    held = Counter(line.strip() for line in shown)
+    remarks = {
+        at
+        for at in find_remarks(lines, content)
+        if held[lines[at].strip()] < 1 and not _is_stub(lines, at, held)
+    }
+    if not remarks:
+        return list(lines), ""
+    # Aligned without the remarks, so that one that looks like a line of the source cannot pair up.
+    rest = [at for at in range(len(lines)) if at not in remarks]
+    alignment = align(shown, [lines[at] for at in rest])
+    kept = dict(zip(rest, alignment.kept, strict=True))
+    _settle_brackets(shown, lines, kept, remarks)
+    present = Counter(
+        line.strip() for at, line in enumerate(lines) if kept.get(at) is None and at not in remarks
+    )
     restored: list[str] = []
-    done = 0
-    for index in elisions:
-        above = _last_filled(lines[:index])
-        below = _first_filled(lines, index + 1)
-        start = _anchor_above(lines[:above], source)
-        stop = _anchor_below(lines[below:], source)
-        if start is None or stop is None or start > stop or above < done:
-            return None
-        restored += (*lines[done:above], *source[start:stop])
-        done = below
-    return [*restored, *lines[done:]]
+    gaps: set[tuple[int, int]] = set()
+    for at, line in enumerate(lines):
+        if at not in remarks:
+            restored.append(line)
+            continue
+        start = _nearest_kept(lines, kept, range(at - 1, -1, -1))
+        stop = _nearest_kept(lines, kept, range(at + 1, len(lines)))
+        first = 0 if start is None else start + 1
+        last = len(shown) if stop is None else stop
+        missing = [
+            text
+            for text in shown[first:last]
+            # What the reply has elsewhere was moved there: put back, it would stand twice.
+            if not (is_significant(text) and held[text.strip()] == 1 and present[text.strip()])
+        ]
+        if not any(map(is_significant, missing)):
+            if is_code and _is_plain_remark(line):
+                continue  # it stands for nothing, and says nothing of the code
+            restored.append(line)
+            continue
+        # What new lines in the same gap replace is not known, unless the gap reaches to an end:
+        # then they were added before what stayed, or behind it.
+        is_open = start is None or not any(map(is_significant, shown[last:]))
+        new = _new_lines(lines, kept, remarks, at)
+        if (first, last) in gaps or (new and not is_open) or _are_alike(new, missing):
+            return list(lines), line.strip()
+        gaps.add((first, last))
+        following = lines[at + 1] if at + 1 < len(lines) else "."
+        restored += _trimmed(missing, restored[-1] if restored else ".", following)
+    return restored, ""
 
 
-def _last_filled(lines: Sequence[str]) -> int:
-    """Just past the last filled line; 0 where there is none."""
-    return next((i + 1 for i in reversed(range(len(lines))) if lines[i].strip()), 0)
+def _is_plain_remark(line: str) -> bool:
+    """Return True where a line is nothing but dots and such words."""
+    words = re.sub(r"\W+", " ", line).strip()
+    return bool(_DOTS.search(line)) and (not words or bool(_LEFT_OUT.fullmatch(words)))
 
 
-def _first_filled(lines: Sequence[str], start: int) -> int:
-    return next((i for i in range(start, len(lines)) if lines[i].strip()), len(lines))
+def _is_stub(lines: Sequence[str], at: int, held: Counter[str]) -> bool:
+    """Return True for a lone `...` that is the body of something new."""
+    if lines[at].strip() != "...":
+        return False
+    above = [line.strip() for line in lines[:at] if line.strip()]
+    return len(above) > 1 and above[-1].endswith(":") and above[-1] not in held
 
 
-def _anchor_above(above: Sequence[str], source: Sequence[str]) -> int | None:
-    """Where in `source` the stretch below the lines `above` begins."""
-    if _same(above, source[: len(above)]):
-        return len(above)
-    at = _only(above[-1], source)
-    return None if at is None else at + 1
+def _settle_brackets(
+    shown: Sequence[str], lines: Sequence[str], kept: dict[int, int | None], remarks: set[int]
+) -> None:
+    """Pair brackets in front of a remark as early as they can be, those behind one as late.
+
+    A closing bracket is found at many places: the nearest to what stands beside it is meant.
+    """
+    for remark in remarks:
+        at = remark - 1
+        while at in kept and not is_significant(lines[at]):
+            at -= 1
+        before = kept.get(at)
+        low = _last_kept(kept, at) + 1 if before is None else before + 1
+        for other in range(at + 1, remark):
+            if not lines[other].strip():
+                continue
+            place = next(
+                (i for i in range(low, len(shown)) if shown[i].strip() == lines[other].strip()),
+                None,
+            )
+            kept[other] = place
+            low = low if place is None else place + 1
 
 
-def _anchor_below(below: Sequence[str], source: Sequence[str]) -> int | None:
-    """Where in `source` the stretch above the lines `below` ends."""
-    if len(below) <= len(source) and _same(below, source[len(source) - len(below) :]):
-        return len(source) - len(below)
-    return _only(below[0], source)
+def _last_kept(kept: dict[int, int | None], at: int) -> int:
+    while at >= 0:
+        place = kept.get(at)
+        if place is not None:
+            return place
+        at -= 1
+    return -1
 
 
-def _same(a: Sequence[str], b: Sequence[str]) -> bool:
-    return [line.rstrip() for line in a] == [line.rstrip() for line in b]
+def _nearest_kept(
+    lines: Sequence[str], kept: dict[int, int | None], places: Iterable[int]
+) -> int | None:
+    """The shown line that the nearest kept line stands for, blanks aside."""
+    found = (kept.get(at) for at in places if lines[at].strip())
+    return next((place for place in found if place is not None), None)
 
 
-def _only(line: str, source: Sequence[str]) -> int | None:
-    """Where `source` holds `line`, if it does exactly once."""
-    found = [index for index, other in enumerate(source) if other.rstrip() == line.rstrip()]
-    return found[0] if len(found) == 1 else None
+def _new_lines(
+    lines: Sequence[str], kept: dict[int, int | None], remarks: set[int], at: int
+) -> list[str]:
+    """The new lines in the same gap between kept lines as the remark `at`."""
+    found: list[str] = []
+    for places in (range(at - 1, -1, -1), range(at + 1, len(lines))):
+        for other in places:
+            if kept.get(other) is not None and lines[other].strip():
+                break
+            if other not in remarks and is_significant(lines[other]):
+                found.append(lines[other])
+    return found
+
+
+def _are_alike(new: Sequence[str], missing: Sequence[str]) -> bool:
+    """Return True where a new line is one of the missing ones, changed: its place is not known."""
+    old = [tokens for line in missing if len(tokens := tokens_of(line)) > 1]
+    for line in new:
+        tokens = tokens_of(line)
+        if any(2 * len(tokens & other) >= min(len(tokens), len(other)) for other in old if tokens):
+            return True
+    return False
+
+
+def _trimmed(missing: list[str], before: str, following: str) -> list[str]:
+    """Return the lines to put back, without blanks at their ends that the reply has already."""
+    start, stop = 0, len(missing)
+    while not before.strip() and start < stop and not missing[start].strip():
+        start += 1
+    while not following.strip() and start < stop and not missing[stop - 1].strip():
+        stop -= 1
+    return missing[start:stop]

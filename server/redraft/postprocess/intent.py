@@ -25,6 +25,11 @@ _FIX = re.compile(
     rf"|(?:should|(?:supposed|meant|expected) to) (?:(?:not|also|only|never|always) )?(?:{_DO}))\b",
     re.IGNORECASE,
 )
+_LOOKS = re.compile(
+    r"\b(?:typos?|spelling|comments?|docstrings?|documentation|document|format(?:ting)?|style|lint(?:er)?"
+    r"|naming|grammar|wording|imports?|type hints?|annotations?)\b",
+    re.IGNORECASE,
+)
 _LAYOUT = re.compile(
     r"indent|dedent|white ?space|\btabs?\b|\bspaces\b|blank line|line ending", re.IGNORECASE
 )
@@ -37,22 +42,27 @@ _REMOVE = re.compile(
 
 
 def asks_to_add(instruction: str) -> bool:
-    """Whether code that `instruction` quotes may be meant to go into the file."""
+    """Return True where code that `instruction` quotes may be meant to go into the file."""
     return bool(_ADD.search(_words(instruction)))
 
 
 def asks_to_fix(instruction: str) -> bool:
-    """Whether `instruction` says that the code is wrong, so that leaving it as it is cannot be."""
-    return bool(_FIX.search(_words(instruction)))
+    """Return True where `instruction` says that the code does something wrong.
+
+    Then leaving it as it is cannot be right. Wrong words or looks, such as typos in comments, may
+    not be there at all.
+    """
+    words = _words(instruction)
+    return bool(_FIX.search(words)) and not _LOOKS.search(words)
 
 
 def asks_to_lay_out(instruction: str) -> bool:
-    """Whether white space is what `instruction` is about."""
+    """Return True where white space is what `instruction` is about."""
     return bool(_LAYOUT.search(_words(instruction)))
 
 
 def asks_to_remove(instruction: str) -> bool:
-    """Whether an edit as `instruction` says may leave much less text than there was."""
+    """Return True where `instruction` speaks of code that goes."""
     return bool(_REMOVE.search(_words(instruction)))
 
 

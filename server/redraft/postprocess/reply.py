@@ -1,80 +1,66 @@
-"""From what the model wrote to the new text of the target, or to the reason why there is none.
+"""From what the model wrote to the edit that it means, or to the reason why there is none.
 
-The reply is first taken out of what models put around code (`fences`), then cut down to the target
-(`narrow`), given the target's white space (`whitespace`), completed where it left code out
-(`elision`), and judged (`checks`). Pure; no model, no tokens.
+The code is taken out of what models put around it (`dress`), cut down to the target (`narrow`) and
+completed where it left code out (`elision`); an alignment with the lines that were shown then says
+what was kept, and kept lines are the file's own (`whitespace`). What the target needs outside of
+itself goes where it belongs (`needs`), and the whole is judged (`checks`). Pure; no model, no
+tokens.
 """
 
-from typing import TypeAlias
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
 
-from redraft.postprocess.checks import first_violation
-from redraft.postprocess.elision import find_elisions, restore_elisions
-from redraft.postprocess.fences import strip_fences
-from redraft.postprocess.intent import asks_to_lay_out, asks_to_remove
-from redraft.postprocess.narrow import narrow
-from redraft.postprocess.whitespace import reindent, restore_lines
+from redraft import syntax
+from redraft.postprocess.alignment import Alignment, align
+from redraft.postprocess.checks import Candidate, first_violation
+from redraft.postprocess.dress import strip_dress
+from redraft.postprocess.elision import restore_elisions
+from redraft.postprocess.intent import asks_to_lay_out
+from redraft.postprocess.narrow import Narrowed, narrow
+from redraft.postprocess.needs import merge_imports, place_outside
+from redraft.postprocess.whitespace import Indentation, fit_lines, join_lines, repair_first_line
 from redraft.prompting.target_view import TargetView, view_target
-from redraft.records import Completion, EditRequest, Prompt, Reason, Refused
-from redraft.text.lines import detect_indentation, line_ending_at, to_lf
+from redraft.records import Completion, EditRequest, Reason, Replacement
+from redraft.text.lines import line_ending, line_ending_at, split_lines, to_lf
 
-__all__ = ["interpret"]
+__all__ = ["EditedTarget", "Violation", "interpret"]
 
-_Objection: TypeAlias = tuple[Reason, str]
+_PROSE = frozenset({"markdown"})
+_PROSE_SUFFIXES = frozenset({".md", ".markdown", ".mdx", ".rst", ".txt"})
 
 
-def interpret(request: EditRequest, prompt: Prompt, completion: Completion) -> str | Refused:
-    """The new text of the request's target, its line endings and layout kept, or a refusal.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EditedTarget:
+    """What a reply means. text: the target's new text, equal to the old one where nothing changes.
 
-    The text equals the old one where the reply changes nothing.
+    needs: replacements outside of the target, in the document's offsets. notes: for the user.
     """
-    found = _ended_early(completion) or _new_text(request, completion.text)
-    if isinstance(found, str):
-        return found
-    reason, message = found
-    return Refused(reason=reason, message=message, stats=completion.stats, notes=prompt.notes)
+
+    text: str
+    needs: tuple[Replacement, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
-def _new_text(request: EditRequest, reply: str) -> str | _Objection:
-    shown = view_target(request)
-    code = _code(request, reply)
-    if not isinstance(code, str):
-        return code
-    lines = _completed(shown, _laid_out(request, shown, code.split("\n")))
-    if not isinstance(lines, list):
-        return lines
-    new = _fitted(request, shown, lines)
-    found = first_violation(request, new) if new != shown.target else None
-    return found or new
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Violation:
+    """Why a reply makes no edit. lost: the lines it leaves out. withheld: the edit all the same."""
+
+    reason: Reason
+    message: str
+    lost: tuple[str, ...] = ()
+    withheld: EditedTarget | None = None
 
 
-def _code(request: EditRequest, reply: str) -> str | _Objection:
-    """The part of `reply` that stands for the target."""
-    code = strip_fences(reply, request)
-    if not code.strip() and not asks_to_remove(request.instruction):
-        return "no_code", "the reply holds no code; try again with a clearer instruction"
-    narrowed = narrow(request, code)
-    if narrowed is None:
-        return "no_code", (
-            "the reply rewrites more than the target, and the target cannot be told apart in it; "
-            "select what shall change, or name one function"
-        )
-    return narrowed
+def interpret(request: EditRequest, completion: Completion) -> EditedTarget | Violation:
+    """Return what `completion` makes of the request's target, or why it makes no edit."""
+    if problem := _check_finish(completion):
+        reason, message = problem
+        return Violation(reason=reason, message=message)
+    return _build(request, completion.text)
 
 
-def _completed(shown: TargetView, lines: list[str]) -> list[str] | _Objection:
-    """`lines` with what the reply left out put back."""
-    source = shown.text.removesuffix("\n").split("\n")
-    elisions = find_elisions(lines, source)
-    completed = restore_elisions(lines, source, elisions)
-    if completed is None:
-        return "elision", (
-            f"the reply left code out (“{lines[elisions[0]].strip()}”) and it is not certain "
-            "which; try again, or edit a smaller part"
-        )
-    return completed
-
-
-def _ended_early(completion: Completion) -> _Objection | None:
+def _check_finish(completion: Completion) -> tuple[Reason, str] | None:
     match completion.finish:
         case "stop":
             return None
@@ -93,27 +79,135 @@ def _ended_early(completion: Completion) -> _Objection | None:
             return "cancelled", "the edit was cancelled; nothing was changed"
 
 
-def _laid_out(request: EditRequest, shown: TargetView, lines: list[str]) -> list[str]:
-    """`lines` in the target's indentation, unless that is what the instruction is about."""
-    if asks_to_lay_out(request.instruction):
-        return lines
-    filled = [index for index, line in enumerate(lines) if line.strip()]
-    lines = lines[filled[0] : filled[-1] + 1] if filled else []
-    if shown.is_fragment:
-        lines = _without_surroundings(shown, lines)
-    style = detect_indentation(shown.text) or detect_indentation(to_lf(request.text))
-    # An insertion has no line to go by but the indentation it is made at.
-    model_lines = [f"{shown.indentation}."] if shown.is_insertion else shown.text.split("\n")
-    return reindent(lines, model_lines, style=style) if shown.target or shown.indentation else lines
+def _build(request: EditRequest, reply: str) -> EditedTarget | Violation:
+    view = view_target(request)
+    lines = strip_dress(reply, request)
+    if not any(map(str.strip, lines)):
+        if "deletion" in request.allowed:
+            return EditedTarget(text="")
+        return Violation(
+            reason="no_code",
+            message="the reply holds no code; try again with a clearer instruction, or, to delete "
+            "all of the target, allow it with --allow deletion",
+        )
+    if view.is_fragment or view.is_insertion:
+        narrowed: Narrowed | str = Narrowed(lines=tuple(_without_line_around(view, lines)))
+    else:
+        narrowed = narrow(request, view, _stripped(lines))
+    if isinstance(narrowed, str):
+        return Violation(reason="no_code", message=narrowed)
+    return _fit(request, view, narrowed)
 
 
-def _without_surroundings(shown: TargetView, lines: list[str]) -> list[str]:
+def _fit(request: EditRequest, view: TargetView, narrowed: Narrowed) -> EditedTarget | Violation:
+    """The narrowed reply in the target's white space, completed and judged."""
+    source = view.indentation + view.target
+    head, core, tail = _blank_ends(source)
+    shown = [] if view.is_insertion else to_lf(core).removesuffix("\n").split("\n")
+    is_prose = (
+        request.language in _PROSE or PurePath(request.path).suffix.lower() in _PROSE_SUFFIXES
+    )
+    lines, unsure = restore_elisions(
+        shown,
+        narrowed.lines,
+        _content(request, narrowed.lines),
+        is_code=not is_prose and request.language is not None,
+    )
+    if unsure and "elision" not in request.allowed:
+        return Violation(
+            reason="elision",
+            message=f"the reply left code out (“{unsure}”) and it is not certain which; try again, "
+            "or edit a smaller part",
+        )
+    content = _content(request, lines)
+    lines = repair_first_line(lines, shown, content)
+    alignment = align(shown, lines, keeps_trailing=is_prose)
+    ending = line_ending_at(request.text, request.target.start)
+    if _is_about_layout(request, alignment):
+        new = join_lines(source, align(to_lf(source).split("\n"), lines), lines, ending=ending)
+        new = new.removeprefix(view.indentation)
+    else:
+        style = Indentation.of(view.text, to_lf(request.text))
+        fitted = fit_lines(
+            alignment,
+            target=style,
+            content=content,
+            base=view.indentation if view.is_insertion else None,
+            keeps_trailing=is_prose,
+        )
+        new = head + join_lines(core, alignment, fitted, ending=ending) + tail
+        new = _seam(request, view, new, ending)
+    imports = merge_imports(request, narrowed.imports, new)
+    notes = narrowed.notes
+    if imports and not request.adds_imports:
+        imports, notes = (), (*notes, "imports that the edit may need were left out, as you set")
+    needs = (*imports, *place_outside(request, narrowed.outer))
+    edited = EditedTarget(text=new, needs=needs, notes=notes)
+    candidate = Candidate(request=request, alignment=alignment, new=new, needs=needs)
+    found = first_violation(candidate) if candidate.changes else None
+    if found is None:
+        return edited
+    return Violation(reason=found.reason, message=found.message, lost=found.lost, withheld=edited)
+
+
+def _is_about_layout(request: EditRequest, alignment: Alignment) -> bool:
+    """Return True where white space is all that differs, and what the instruction speaks of."""
+    if not asks_to_lay_out(request.instruction):
+        return False
+    return all(
+        not any(map(str.strip, alignment.shown[h.shown : h.shown_stop]))
+        and not any(map(str.strip, alignment.reply[h.reply : h.reply_stop]))
+        for h in alignment.hunks
+    )
+
+
+def _content(request: EditRequest, lines: Sequence[str]) -> frozenset[int]:
+    """The lines of a reply that lie in strings, heredocs and their kind.
+
+    A docstring moves with its code, as long as none of its lines stands further left.
+    """
+    if request.language is None:
+        return frozenset()
+    code = "\n".join(lines)
+    inside = set(syntax.verbatim_lines(code, request.language))
+    for span in syntax.prose(code, request.language):
+        first = code.count("\n", 0, span.start)
+        last = code.count("\n", 0, span.stop)
+        own = [at for at in range(first + 1, last + 1) if at < len(lines) and lines[at].strip()]
+        margin = min((_width(lines[at]) for at in own), default=0)
+        if margin >= _width(lines[first]):
+            inside -= set(range(first, last + 1))
+    return frozenset(inside)
+
+
+def _width(line: str) -> int:
+    return len(line) - len(line.lstrip(" \t"))
+
+
+def _stripped(lines: Sequence[str]) -> list[str]:
+    filled = [at for at, line in enumerate(lines) if line.strip()]
+    return list(lines[filled[0] : filled[-1] + 1]) if filled else []
+
+
+def _blank_ends(source: str) -> tuple[str, str, str]:
+    """`source` in three: the blank lines at its start, what is between, those at its end."""
+    lines = split_lines(source)
+    filled = [at for at, line in enumerate(lines) if line.strip()]
+    if not filled:
+        return "", source, ""
+    first, last = filled[0], filled[-1] + 1
+    return "".join(lines[:first]), "".join(lines[first:last]), "".join(lines[last:])
+
+
+def _without_line_around(view: TargetView, lines: Sequence[str]) -> list[str]:
     """A fragment's reply without the rest of its first and last line, where it repeats both."""
+    lines = _stripped(lines)
     reply = "\n".join(lines)
-    before, after = shown.before.lstrip(), shown.after.rstrip()
-    whole, own = reply.lstrip(), shown.text.strip()
+    before, after = view.before.lstrip(), view.after.rstrip()
+    whole, own = reply.lstrip(), view.text.strip()
     is_repeated = (
-        any(map(str.isalnum, before + after))
+        view.is_fragment
+        and any(map(str.isalnum, before + after))
         and len(whole) >= len(before) + len(after)
         and whole.startswith(before)
         and whole.endswith(after)
@@ -122,20 +216,27 @@ def _without_surroundings(shown: TargetView, lines: list[str]) -> list[str]:
     return whole[len(before) : len(whole) - len(after)].split("\n") if is_repeated else lines
 
 
-def _fitted(request: EditRequest, shown: TargetView, lines: list[str]) -> str:
-    """`lines` joined with the target's own line endings, white space and last ending."""
-    ending = line_ending_at(request.text, request.target.start)
-    is_exact = asks_to_lay_out(request.instruction)
-    new = restore_lines(shown.indentation + shown.target, lines, ending=ending, exact=is_exact)
-    if shown.is_insertion and not _takes_whole_lines(request, shown):
+def _seam(request: EditRequest, view: TargetView, new: str, ending: str) -> str:
+    """`new` as it fits to what stands before and behind the target on its lines."""
+    if view.is_insertion and not _takes_whole_lines(request, view):
         new = new.removesuffix(ending)
-    if shown.after:
-        kept = shown.target[len(shown.target.rstrip(" \t")) :]
-        new = new.rstrip(" \t") + kept
-    return new.removeprefix(shown.indentation)
+    if following := _repeated_mark(request, view, new):
+        new = new.rstrip().removesuffix(following)
+    if view.after:
+        kept = view.target[len(view.target.rstrip(" \t")) :]
+        new = new[: len(new) - len(line_ending(new))].rstrip(" \t") + kept
+    return new.removeprefix(view.indentation)
 
 
-def _takes_whole_lines(request: EditRequest, shown: TargetView) -> bool:
-    """Whether text inserted here stands on lines of its own, above what is on this line now."""
+def _repeated_mark(request: EditRequest, view: TargetView, new: str) -> str:
+    """The comma or semicolon that stands behind the target, and at the end of `new` as well."""
+    following = request.text[request.target.stop :].lstrip(" \t")[:1]
+    is_mark = following in (",", ";") and following != ""
+    has_it = view.text.rstrip().endswith(following)
+    return following if is_mark and not has_it and new.rstrip().endswith(following) else ""
+
+
+def _takes_whole_lines(request: EditRequest, view: TargetView) -> bool:
+    """Return True where inserted text gets lines of its own, above what is on this line now."""
     is_at_end = request.target.stop == len(request.text)
-    return not shown.before and bool(shown.after or is_at_end)
+    return not view.before and bool(view.after or is_at_end)

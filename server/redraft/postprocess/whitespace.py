@@ -1,136 +1,327 @@
-"""Giving a reply the white space of the text it replaces.
+"""Give the lines of a reply the white space of the text they go into.
 
-Works on lines without their endings (a reply, LF only) against a source with its original endings.
-Lines the reply kept come out byte for byte as they were; new ones take after their neighbours.
-Knows nothing of models, prompts or syntax.
+Kept lines come out byte for byte as the file has them, whatever white space the reply gave them,
+unless the alignment shows that their block moved. Only new and changed lines are indented anew, by
+what the kept lines around them say. Lines inside strings, heredocs and their kind are content: they
+are never indented, and taken as the reply has them where they are new. Pure; knows no language: the
+caller says which lines are content.
 """
 
 import re
-from collections.abc import Iterator, Sequence
-from difflib import SequenceMatcher
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 
+from redraft.postprocess.alignment import Alignment
 from redraft.text.lines import detect_indentation, line_ending, split_lines
 
-__all__ = ["reindent", "restore_lines"]
+__all__ = ["Indentation", "fit_lines", "join_lines", "move_lines", "repair_first_line"]
 
 _INDENT = re.compile(r"[ \t]*")
+_ALIGNED = re.compile(r"^[ \t]+\*.*$", re.MULTILINE)
 
 
-def restore_lines(source: str, lines: Sequence[str], *, ending: str, exact: bool) -> str:
-    """`lines` joined as an edited copy of `source`.
+@dataclass(frozen=True, slots=True)
+class Indentation:
+    """One step of indentation in a text: a tab or so many spaces; "" where nothing is indented."""
 
-    A changed line keeps the ending of the line it replaces, an added one takes the ending before it
-    (or after it, at the top; `ending` where there is none). The final line ending of `source`, or
-    the lack of it, stays. Unless `exact`, so do the blank lines at its ends, and a line equal to
-    one of `source` but for white space at its end is that line.
+    step: str
+
+    @classmethod
+    def of(cls, *texts: str) -> "Indentation":
+        """Return the step of the first text that is indented at all.
+
+        Lines that go on with a block comment say nothing: ` * @param` is aligned, not indented.
+        """
+        plain = (_ALIGNED.sub("", text) for text in texts)
+        return cls(next((step for text in plain if (step := detect_indentation(text))), ""))
+
+    def width(self, white_space: str) -> int:
+        """Return the columns that leading white space takes; a tab counts as one step."""
+        return len(white_space.expandtabs(4 if self.step in ("", "\t") else len(self.step)))
+
+    @property
+    def columns(self) -> int:
+        """Columns of one step."""
+        return 4 if self.step in ("", "\t") else len(self.step)
+
+    def render(self, columns: int) -> str:
+        """Return white space of so many columns, in this text's way."""
+        if self.step != "\t":
+            return " " * max(0, columns)
+        n_tabs, n_spaces = divmod(max(0, columns), 4)
+        return "\t" * n_tabs + " " * n_spaces
+
+
+def repair_first_line(
+    lines: Sequence[str], shown: Sequence[str], content: Collection[int] = ()
+) -> list[str]:
+    """Return `lines` with the first one's indentation, where the model lost that one alone.
+
+    A reply is opened for the model right in front of its first token, and some begin with the code
+    itself: the first line stands in column 0, the others where they stood. A reply that is dedented
+    as a whole has its second line further left as well.
+    """
+    own = [i for i, line in enumerate(lines) if line.strip() and i not in content]
+    old = [line for line in shown if line.strip()]
+    if len(own) < 2 or len(old) < 2:
+        return list(lines)
+    base, first = _indent(old[0]), own[0]
+    margin = min(len(_indent(lines[i])) for i in own[1:])
+    stayed = _indent(lines[own[1]]) == _indent(old[1]) and margin >= len(base)
+    if stayed and len(_indent(lines[first])) < len(base):
+        return [*lines[:first], base + lines[first].lstrip(" \t"), *lines[first + 1 :]]
+    return list(lines)
+
+
+def fit_lines(
+    alignment: Alignment,
+    *,
+    target: Indentation,
+    content: Collection[int] = (),
+    base: str | None = None,
+    keeps_trailing: bool = False,
+) -> list[str]:
+    """Return the reply's lines as they go into the file, without line endings.
+
+    content: the reply lines that lie inside a string or the like. base: where the first line
+    belongs; None: where the first shown line stands. keeps_trailing: as of `align`.
+    """
+    reply = alignment.reply
+    style = Indentation.of("\n".join(line for at, line in enumerate(reply) if at not in content))
+    levels = _Levels(alignment, style, target, frozenset(content), base)
+    fitted = [levels.fit(at) for at in range(len(reply))]
+    if keeps_trailing:
+        for at, (line, kept) in enumerate(zip(reply, alignment.kept, strict=True)):
+            fitted[at] += "  " if kept is None and line.strip() and line.endswith("  ") else ""
+    return fitted
+
+
+class _Levels:
+    """Maps columns of the reply's indentation to columns of the file's."""
+
+    def __init__(
+        self,
+        alignment: Alignment,
+        style: Indentation,
+        target: Indentation,
+        content: frozenset[int],
+        base: str | None,
+    ) -> None:
+        self._alignment = alignment
+        self._style = style
+        self._target = target
+        self._content = content
+        self._scale = self._best_scale()
+        self._shift = self._common_shift(base)
+        self._moves = self._moved_blocks()
+
+    def _best_scale(self) -> float:
+        """Columns of the file for one of the reply: 0.5 where four spaces stand for two.
+
+        Kept lines are the witnesses. Without any, steps of two and four columns are believed.
+        """
+        style, target = self._style, self._target
+        if not style.step or not target.step or style.columns == target.columns:
+            return 1.0
+        scale = target.columns / style.columns
+        offsets = {}
+        for factor in (scale, 1.0):
+            self._scale = factor
+            pairs = [*self._pairs(), *self._changed_pairs()]
+            offsets[factor] = len({offset for _, offset in pairs})
+        if offsets[scale] != offsets[1.0]:
+            return scale if offsets[scale] < offsets[1.0] else 1.0
+        widths = {
+            self._width(line) % style.columns
+            for at, line in enumerate(self._alignment.reply)
+            if line.strip() and at not in self._content
+        }
+        return scale if widths <= {0} and style.columns in (2, 4) else 1.0
+
+    def fit(self, at: int) -> str:
+        line, source = self._alignment.reply[at], self._alignment.kept[at]
+        if at in self._content:
+            if source is not None:
+                return self._alignment.shown[source]
+            return self._content_line(at, line)
+        if not line.strip():
+            return self._alignment.shown[source] if source is not None else ""
+        if source is not None:
+            move = self._moves.get(at, 0)
+            shown = self._alignment.shown[source]
+            if not move:
+                return shown
+            columns = self._target.width(_indent(shown)) + move
+            return self._target.render(columns) + shown.lstrip(" \t")
+        return self._target.render(self._columns(line)) + line.strip(" \t\r") + self._trailing(at)
+
+    def _trailing(self, at: int) -> str:
+        """The white space at the end of a changed line that its old form had, too."""
+        for hunk in self._alignment.hunks:
+            if hunk.reply <= at < hunk.reply_stop:
+                source = hunk.shown + at - hunk.reply
+                if source < hunk.shown_stop:
+                    line, shown = self._alignment.reply[at], self._alignment.shown[source]
+                    white = shown[len(shown.rstrip(" \t")) :]
+                    return white if line.endswith(white) else ""
+        return ""
+
+    def _width(self, line: str) -> int:
+        return self._style.width(_indent(line))
+
+    def _columns(self, line: str) -> int:
+        """The columns in the file for a reply line that is new."""
+        return self._scaled(self._width(line)) + self._shift
+
+    def _scaled(self, width: int) -> int:
+        steps, rest = divmod(width, self._style.columns)
+        return round(steps * self._style.columns * self._scale) + rest
+
+    def _pairs(self) -> list[tuple[int, int]]:
+        """(reply line, columns by which the file has it further right) for lines that were kept."""
+        shown = self._alignment.shown
+        return [
+            (at, self._target.width(_indent(shown[source])) - self._scaled(self._width(line)))
+            for at, (line, source) in enumerate(
+                zip(self._alignment.reply, self._alignment.kept, strict=True)
+            )
+            if source is not None and line.strip() and at not in self._content
+        ]
+
+    def _changed_pairs(self) -> list[tuple[int, int]]:
+        """The same for changed lines, where as many stand in the place of as many."""
+        shown, reply = self._alignment.shown, self._alignment.reply
+        return [
+            (
+                at,
+                self._target.width(_indent(shown[hunk.shown + at - hunk.reply]))
+                - self._scaled(self._width(reply[at])),
+            )
+            for hunk in self._alignment.hunks
+            if hunk.shown_stop - hunk.shown == hunk.reply_stop - hunk.reply
+            for at in range(hunk.reply, hunk.reply_stop)
+            if reply[at].strip() and shown[hunk.shown + at - hunk.reply].strip()
+        ]
+
+    def _common_shift(self, base: str | None) -> int:
+        """Columns that all of the reply has to move right for its first line to stand in place."""
+        own = [line for line in self._alignment.reply if line.strip()]
+        old = [line for line in self._alignment.shown if line.strip()]
+        if not own:
+            return 0
+        place = _indent(old[0]) if base is None and old else base or ""
+        return self._target.width(place) - self._scaled(self._width(own[0]))
+
+    def _moved_blocks(self) -> dict[int, int]:
+        """For kept lines whose block moved, by how many columns.
+
+        A block moves where something around it was added or taken away: only a run of lines that
+        begins or ends at such a place can have moved. Elsewhere other white space is the model's.
+        """
+        pairs = self._pairs()
+        moves = {at: self._shift - offset for at, offset in pairs}
+        result: dict[int, int] = {}
+        run: list[int] = []
+        for at, _ in [*pairs, (-1, 0)]:
+            joined = (
+                bool(run)
+                and at >= 0
+                and moves[at] == moves[run[-1]]
+                and self._adjacent(run[-1], at)
+            )
+            if not joined:
+                if run and moves[run[0]] and self._has_edit_beside(run[0], run[-1]):
+                    result |= {line: moves[line] for line in run}
+                run = []
+            if at >= 0:
+                run.append(at)
+        return result
+
+    def _adjacent(self, first: int, second: int) -> bool:
+        """Whether two kept reply lines also follow each other in the file, blanks aside."""
+        a, b = self._alignment.kept[first], self._alignment.kept[second]
+        assert a is not None and b is not None  # noqa: S101, PT018 - pairs are kept lines
+        between = self._alignment.shown[a + 1 : b]
+        own = self._alignment.reply[first + 1 : second]
+        return not any(map(str.strip, (*between, *own)))
+
+    def _has_edit_beside(self, first: int, last: int) -> bool:
+        for hunk in self._alignment.hunks:
+            if hunk.reply_stop == first or hunk.reply == last + 1:
+                return True
+            if hunk.reply <= first <= hunk.reply_stop or hunk.reply <= last + 1 <= hunk.reply_stop:
+                return True
+        return False
+
+    def _content_line(self, at: int, line: str) -> str:
+        """A new line of a string: as the reply has it, beside kept lines of the same string."""
+        kept, shown, reply = self._alignment.kept, self._alignment.shown, self._alignment.reply
+        for step in (-1, 1):
+            other = at + step
+            while other in self._content:
+                source = kept[other]
+                if source is not None and reply[other].strip():
+                    have, had = _indent(shown[source]), _indent(reply[other])
+                    if have == had:
+                        return line
+                    if have.endswith(had):
+                        return (have.removesuffix(had) + line) if line.strip() else line
+                    if had.endswith(have) and line.startswith(had.removesuffix(have)):
+                        return line[len(had) - len(have) :]
+                    return line
+                other += step
+        return line
+
+
+def move_lines(
+    lines: Sequence[str], columns: int, style: Indentation, content: Collection[int]
+) -> list[str]:
+    """Return `lines` moved right by `columns`; lines of `content` and blank ones stay."""
+    return [
+        line
+        if at in content or not line.strip()
+        else style.render(style.width(_indent(line)) + columns) + line.lstrip(" \t")
+        for at, line in enumerate(lines)
+    ]
+
+
+def join_lines(source: str, alignment: Alignment, lines: Sequence[str], *, ending: str) -> str:
+    """Return fitted `lines` joined with line endings, as an edited copy of `source`.
+
+    source: the shown text with its own endings. A kept line keeps its ending, a changed one that of
+    the line it replaces, an added one takes the ending before it (or after it, at the top; `ending`
+    where there is none). The final line ending of `source`, or the lack of it, stays.
     """
     old = split_lines(source)
-    head, tail = (0, 0) if exact else _blank_ends(old)
-    core = old[head : len(old) - tail]
-    key = _content if exact else str.rstrip
-    matches = list(_matches([key(line) for line in core], [key(line) for line in lines]))
-    endings = _fill([line_ending(core[i]) if i is not None else "" for i, _ in matches])
-    texts = [
-        _content(core[i]) if i is not None and kept else line
-        for (i, kept), line in zip(matches, lines, strict=True)
-    ]
-    middle = [text + (own or ending) for text, own in zip(texts, endings, strict=True)]
-    if middle and core and not line_ending(old[-1]) and not tail:
-        middle[-1] = _content(middle[-1])
-    return "".join([*old[:head], *middle, *old[len(old) - tail :]])
-
-
-def _matches(old: list[str], new: list[str]) -> Iterator[tuple[int | None, bool]]:
-    """For each new line: the old line it stands for, if any, and whether it is the same."""
-    matcher = SequenceMatcher(None, old, new, autojunk=False)
-    for tag, i, i_stop, j, j_stop in matcher.get_opcodes():
-        for offset in range(j_stop - j):
-            at = i + offset
-            yield (at if at < i_stop else None), tag == "equal"
+    if not old:
+        return "".join(f"{line}{ending}" for line in lines)
+    endings = ["" for _ in lines]
+    for at, kept in enumerate(alignment.kept):
+        if kept is not None and kept < len(old):
+            endings[at] = line_ending(old[kept])
+    for hunk in alignment.hunks:
+        n_both = min(hunk.shown_stop - hunk.shown, hunk.reply_stop - hunk.reply)
+        for offset in range(n_both):
+            if hunk.shown + offset < len(old):
+                endings[hunk.reply + offset] = line_ending(old[hunk.shown + offset])
+    filled = _fill(endings)
+    joined = [line + (own or ending) for line, own in zip(lines, filled, strict=True)]
+    if joined and not line_ending(old[-1]):
+        joined[-1] = joined[-1][: len(joined[-1]) - len(line_ending(joined[-1]))]
+    return "".join(joined)
 
 
 def _fill(endings: list[str]) -> list[str]:
-    """Each missing ending taken from the line before, or else from the one after."""
-    return _carry(_carry(endings)[::-1])[::-1]
+    """Return each missing ending taken from the line before, or else from the one after."""
 
-
-def _carry(endings: list[str]) -> list[str]:
     def carry(before: str, own: str) -> str:
         return own or before
 
-    return list(accumulate(endings, carry))
-
-
-def _blank_ends(lines: Sequence[str]) -> tuple[int, int]:
-    """How many blank lines stand at the start and at the end; none where all are blank."""
-    filled = [index for index, line in enumerate(lines) if line.strip()]
-    return (filled[0], len(lines) - 1 - filled[-1]) if filled else (0, 0)
-
-
-def _content(line: str) -> str:
-    return line[: len(line) - len(line_ending(line))]
-
-
-def reindent(lines: Sequence[str], source: Sequence[str], *, style: str | None) -> list[str]:
-    """`lines` moved so that the first begins in the column where `source` begins.
-
-    Where only the first line lost its indentation only that one is moved; otherwise all of them by
-    the same amount, so that strings over several lines keep their shape where they can. `style` is
-    one step of the wanted indentation (as of `detect_indentation`).
-    """
-    styled = _restyle(lines, source, style)
-    ours, theirs = _first_indent(source), _first_indent(styled)
-    if ours == theirs or not styled:
-        return styled
-    first = next((index for index, line in enumerate(styled) if line.strip()), 0)
-    rest = styled[first + 1 :]
-    moved = ours + styled[first][len(theirs) :]
-    if _margin(rest) == _margin(_after_first(source)) != "":
-        return [*styled[:first], moved, *rest]
-    return [*styled[:first], moved, *(_move(line, theirs, ours) for line in rest)]
-
-
-def _move(line: str, theirs: str, ours: str) -> str:
-    if not line.strip():
-        return line
-    if line.startswith(theirs):
-        return ours + line[len(theirs) :]
-    return line
-
-
-def _first_indent(lines: Sequence[str]) -> str:
-    return next((_indent(line) for line in lines if line.strip()), "")
-
-
-def _after_first(lines: Sequence[str]) -> Sequence[str]:
-    first = next((index for index, line in enumerate(lines) if line.strip()), 0)
-    return lines[first + 1 :]
-
-
-def _margin(lines: Sequence[str]) -> str:
-    """The smallest indentation among the filled `lines`."""
-    return min((_indent(line) for line in lines if line.strip()), key=len, default="")
+    forward = list(accumulate(endings, carry))
+    return list(accumulate(forward[::-1], carry))[::-1]
 
 
 def _indent(line: str) -> str:
     found = _INDENT.match(line)
     return found.group() if found else ""
-
-
-def _restyle(lines: Sequence[str], source: Sequence[str], style: str | None) -> list[str]:
-    """`lines` with tabs for spaces, or the reverse, where `source` is of the other kind only."""
-    theirs = detect_indentation("\n".join(lines))
-    is_mixed = len({kind for line in source for kind in _indent(line)}) > 1
-    if style is None or theirs is None or is_mixed or (style == "\t") == (theirs == "\t"):
-        return list(lines)
-    return [_with_style(line, style, len(theirs)) for line in lines]
-
-
-def _with_style(line: str, style: str, n_spaces: int) -> str:
-    """`line` indented by tabs that were `n_spaces` each, or with each tab as `style` spaces."""
-    indent = _indent(line)
-    if style != "\t":
-        return indent.expandtabs(len(style)) + line[len(indent) :]
-    n_tabs, n_rest = divmod(len(indent.expandtabs(n_spaces)), n_spaces)
-    return "\t" * n_tabs + " " * n_rest + line[len(indent) :]

@@ -10,7 +10,6 @@ wordings and sizes; nothing of decoding or of replies.
 import re
 from dataclasses import dataclass, replace
 from pathlib import PurePath
-from typing import Final, Literal, TypeAlias
 
 from redraft import syntax
 from redraft.prompting import template
@@ -21,15 +20,12 @@ from redraft.text.lines import to_lf
 
 __all__ = [
     "WORDINGS",
-    "Mistake",
     "Wording",
     "append_explanation",
     "ask_for_explanation",
     "build_prompt",
     "prefix_reply",
 ]
-
-Mistake: TypeAlias = Literal["parse_broken", "elision"]  # what a second try can mend
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,15 +64,9 @@ NAMED = Wording(
     reply="Reply with the complete edited function, and nothing around it, in one code block.",
 )
 
-# What the model is told when it is asked a second time.
-_MISTAKES: Final[dict[Mistake, str]] = {
-    "parse_broken": "A first reply was no valid code.",
-    "elision": "A first reply left out code that has to stay.",
-}
 _THINK = "First say in one sentence what has to change. Then r"
 
 _FENCE_LINE = re.compile(r"^[ \t]*(`{3,})", re.MULTILINE)
-_PROSE = {".md", ".markdown", ".mdx", ".rst"}
 
 # Tokens kept free for what is not counted: a leading token, and pieces tokenised on their own.
 _SEAMS = 8
@@ -88,15 +78,15 @@ def build_prompt(
     *,
     max_tokens: int,
     route: Route = "edit",
-    mistake: Mistake | None = None,
+    feedback: str = "",
 ) -> Prompt | Refused:
     """Return the prompt for `request` that leaves room for `max_tokens` of reply.
 
     A file too long for the model's context is truncated, and `notes` says how. Refused with the
     figures where the target and the instruction alone do not fit. On the route "codemod" requests
     that ask the same of one file have a common file part, as far as the file is whole and names
-    tell its parts from each other. `mistake` is what a first reply did wrong; the prompt then is
-    for two steps, `ask_for_explanation` and `append_explanation`.
+    tell its parts from each other. `feedback` is a sentence on what a first reply did wrong; the
+    prompt then is for two steps, `ask_for_explanation` and `append_explanation`.
     """
     view = view_target(request)
     frame = template.render_frame(model.chat_template)
@@ -105,9 +95,9 @@ def build_prompt(
     # those in the instruction, which are mostly around pasted tests or messages: the model would
     # close its own code with those it has just read.
     fences = _FENCE_LINE.findall(request.text)
-    # In prose the edit may add a code block where there was none.
-    shortest = 4 if PurePath(request.path).suffix.lower() in _PROSE else 3
-    fence = "`" * max([shortest, *(len(run) + 1 for run in fences)])
+    # Four at least: the edit may add a code block where there was none, to a page or a docstring,
+    # and three backquotes at the start of a line must not end the reply.
+    fence = "`" * max([4, *(len(run) + 1 for run in fences)])
     suffix = PurePath(request.path).suffix.removeprefix(".")
     info = request.language or ""
     if suffix.isalnum() and not syntax.is_code(request.language):
@@ -125,7 +115,7 @@ def build_prompt(
         question: tuple[Piece, ...] = (Piece(NAMED.target.format(name=name)), opening)
     else:
         block = (opening, Piece(_end_with_newline(view.text)), closing)
-        question = (*_ask_for_edit(request, view, block, mistake), frame.closing, opening)
+        question = (*_ask_for_edit(request, view, block, feedback), frame.closing, opening)
     n_rest = sum(model.count_tokens(piece.text) for piece in (*head, *shared, *question)) + _SEAMS
     budget = model.n_ctx - max_tokens - n_rest
     file = truncate(request, budget=budget, count=model.count_tokens)
@@ -166,7 +156,7 @@ def _with_opening(prompt: Prompt, opening: str) -> Prompt:
 
 
 def _ask_for_edit(
-    request: EditRequest, view: TargetView, block: tuple[Piece, ...], mistake: Mistake | None
+    request: EditRequest, view: TargetView, block: tuple[Piece, ...], feedback: str
 ) -> tuple[Piece, ...]:
     """Return the target, as the code `block` unless the file is enough, and the instruction."""
     kind = _target_kind(request, view)
@@ -181,8 +171,8 @@ def _ask_for_edit(
     if kind in ("lines", "fragment"):
         target += block
     reply = wording.reply
-    if mistake:
-        reply = f"{_MISTAKES[mistake]} {_THINK}{reply.removeprefix('R')}"
+    if feedback:
+        reply = f"{feedback} {_THINK}{reply.removeprefix('R')}"
     return (*target, Piece(f"\n{request.instruction.strip()}\n\n{reply}"))
 
 

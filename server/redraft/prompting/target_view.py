@@ -34,7 +34,7 @@ class TargetView:
     @property
     def is_fragment(self) -> bool:
         """True where other text shares the first or the last line with the target."""
-        return bool(self.before.strip() or self.after.strip())
+        return bool(self.before.strip() or self.after.strip(" \t,;"))
 
     @property
     def is_insertion(self) -> bool:

@@ -16,7 +16,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from redraft import syntax
 from redraft.cli import bench_options, options, output
-from redraft.edit import ask, rewrite
+from redraft.edit import build_prompt_request, rewrite
 from redraft.errors import InputError
 from redraft.records import (
     Completion,
@@ -154,7 +154,7 @@ def ask_as_product(request: EditRequest, model: Model) -> ProblemReply:
 
 def ask_naively(request: EditRequest, model: Model) -> ProblemReply:
     """Take the first code block of a reply, without any check."""
-    product = ask(request, model, OPTIONS)
+    product = build_prompt_request(request, model, OPTIONS)
     if isinstance(product, Refused):
         return ProblemReply(text=None, reason=product.reason, n_replies=0)
     # The product's request ends in the closing of the chat turn and the start of its own fence.

@@ -1,7 +1,6 @@
 import pytest
-from tests.redraft.edit_requests import whole_file
-
 from redraft.postprocess.fences import strip_fences
+from tests.redraft.edit_requests import whole_file
 
 CODE = "def f():\n    return 2"
 
