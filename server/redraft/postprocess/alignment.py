@@ -6,6 +6,7 @@ than anything else. Lines found once on both sides are the anchors (patience dif
 `redraft.text.diff`), so that the work grows with the length of the texts. Pure.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from functools import cached_property
 
 from redraft.text.diff import changed_stretches
 
-__all__ = ["Alignment", "Hunk", "align", "is_significant"]
+__all__ = ["Alignment", "Hunk", "align", "is_significant", "signature"]
 
 
 def is_significant(line: str) -> bool:
@@ -21,6 +22,12 @@ def is_significant(line: str) -> bool:
     return any(map(str.isalnum, line)) and line.strip() not in _COMMON
 
 
+def signature(line: str) -> str:
+    """Return the line of a definition without a body on the same line."""
+    return _BODY.split(line.strip(), maxsplit=1)[0]
+
+
+_BODY = re.compile(r"\s*\{|\)\s*(?:->[^:]*)?:(?!:)")
 # Lines that are found everywhere: that a reply has one, too, proves nothing.
 _COMMON = frozenset(
     {"end", "else", "else:", "try:", "try {", "finally:", "do", "done", "fi", "esac", "pass"}

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Final
 
 from redraft import syntax
-from redraft.postprocess.alignment import Alignment, is_significant
+from redraft.postprocess.alignment import Alignment, is_significant, signature
 from redraft.postprocess.intent import asks_to_remove
 from redraft.postprocess.loss import Loss, find_loss
 from redraft.prompting.target_view import named_target
@@ -325,7 +325,7 @@ def _counted(text: str, language: str) -> Counter[tuple[str, str]]:
     for one in syntax.targets(text, language):
         code = one.span.of(text)
         last = one.name.rpartition(".")[2]
-        head = next((line.strip() for line in code.split("\n") if last in line), "")
+        head = next((signature(line) for line in code.split("\n") if last in line), "")
         heads[one.name, head] += 1
     return heads
 

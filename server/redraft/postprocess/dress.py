@@ -34,6 +34,12 @@ _REMARK = re.compile(
 )
 _TEXT_SUFFIXES = frozenset({".md", ".markdown", ".mdx", ".rst", ".txt", ".adoc", ".tex", ""})
 _CODE_CHARACTERS = re.compile(r"[=(){}\[\];<>$@#&|\\+*/^~%`]|->|::")
+# Statements that are nothing but words: Python, Ruby, Lua, SQL and shells have them.
+_STATEMENT = re.compile(
+    r"(?:(?:return|yield|raise|assert|del|global|nonlocal|await|import|elif|except|while|unless)\b"
+    r"|from \S+ import\b|for \w+(?:, \w+)* in\b|if \w+ (?:is|in|not|and|or|then)\b|if \w+:$"
+    r"|with \w+ as\b|(?:SELECT|INSERT|UPDATE|DELETE|FROM|WHERE|CREATE|ALTER|DROP|ORDER|GROUP)\b)"
+)
 _SENTENCE = re.compile(r"[^\W\d_][\w'\u2019,-]*(?: [\w'\u2019\",-]+)*\s?[:.!…]?")
 
 
@@ -57,6 +63,8 @@ def is_prose(line: str) -> bool:
     """
     words = line.strip()
     if not words or _CODE_CHARACTERS.search(words) or not _SENTENCE.fullmatch(words):
+        return False
+    if _STATEMENT.match(words):
         return False
     n_words = len(words.split())
     return n_words >= 4 or (n_words >= 2 and words[-1] in ":.!…")

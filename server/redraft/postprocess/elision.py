@@ -115,7 +115,10 @@ def restore_elisions(
             # What the reply has elsewhere was moved there: put back, it would stand twice.
             if not (is_significant(text) and held[text.strip()] == 1 and present[text.strip()])
         ]
-        if not any(map(is_significant, missing)):
+        stands_for_brackets = any(map(str.strip, missing)) and _is_between_kept(
+            lines, kept, remarks, at
+        )
+        if not any(map(is_significant, missing)) and not stands_for_brackets:
             if is_code and _is_plain_remark(line):
                 continue  # it stands for nothing, and says nothing of the code
             restored.append(line)
@@ -130,6 +133,17 @@ def restore_elisions(
         following = lines[at + 1] if at + 1 < len(lines) else "."
         restored += _trimmed(missing, restored[-1] if restored else ".", following)
     return restored, ""
+
+
+def _is_between_kept(
+    lines: Sequence[str], kept: dict[int, int | None], remarks: set[int], at: int
+) -> bool:
+    """Return True where the lines on both sides of a remark were kept."""
+    for places in (range(at - 1, -1, -1), range(at + 1, len(lines))):
+        beside = next((other for other in places if lines[other].strip()), None)
+        if beside is None or beside in remarks or kept.get(beside) is None:
+            return False
+    return True
 
 
 def _is_plain_remark(line: str) -> bool:

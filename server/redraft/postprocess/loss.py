@@ -23,6 +23,7 @@ _BRANCH = re.compile(
     r"^\s*[})]?\s*(?:if|elif|else if|elsif|elseif|unless|for|foreach|while|until|switch|case|when"
     r"|match|except|catch|rescue|guard)\b"
 )
+_LOOP = re.compile(r"\b(?:for|foreach|forEach|while|each|map|times)\b")
 _KEYWORDS = frozenset(
     "if elif else elsif unless for foreach while until do done then fi in of not and or is return"
     " yield def function func fn fun class struct let const var val int void public private"
@@ -97,6 +98,9 @@ def _says_something(line: str) -> bool:
     return any(map(str.isalnum, line)) and (is_significant(line) or line.strip() not in _CLOSERS)
 
 
+_DOTS_IN_QUOTES = re.compile(r"(['\"]+)\s*(?:\.\.\.|…)\s*\1")
+_PUNCTUATION = "(){}[]<>;,:. \t…"
+_OPENERS = frozenset({"} else {", "} else", "else {", "try:", "try {", "} finally {", "finally:"})
 _CLOSERS = frozenset({"end", "done", "fi", "esac", "else", "else:", "then", "do", "begin", "pass"})
 
 
@@ -104,7 +108,17 @@ def _new_lines(alignment: Alignment, hunk: Hunk) -> list[str]:
     """The lines of a hunk that are really new: those that were moved there are not."""
     held = {line.strip() for line in alignment.shown}
     lines = alignment.reply[hunk.reply : hunk.reply_stop]
-    return [line for line in lines if line.strip() and line.strip() not in held and tokens_of(line)]
+    return [line for line in lines if line.strip() not in held and _stands_for_code(line)]
+
+
+def _stands_for_code(line: str) -> bool:
+    """Return True where a new line can be the new form of another: not a bracket, dots or `pass`.
+
+    What it says may be no name: `return None`, a string of blanks, an emoji.
+    """
+    words = line.strip()
+    is_placeholder = words in _CLOSERS or words in _OPENERS or _DOTS_IN_QUOTES.fullmatch(words)
+    return bool(words.strip(_PUNCTUATION)) and not is_placeholder
 
 
 def _unmatched(alignment: Alignment, mine: Sequence[int], new: Sequence[str]) -> list[int]:
@@ -124,10 +138,16 @@ def _unmatched(alignment: Alignment, mine: Sequence[int], new: Sequence[str]) ->
     }
     have = Counter(token for line in new for token in tokens_in(line))
     surplus = have - Counter(token for i in pairs for token in tokens_in(old[i]))
+    is_loop = any(_LOOP.search(line) for line in new)
     lost: list[int] = []
     for i in rest:
         tokens = tokens_of(old[i], temporaries)
         if not tokens or (tokens <= set(have) and tokens & set(surplus)):
+            continue
+        # `step(0)`, `step(1)`, ... in one loop: nothing but the numbers is gone.
+        names = {token for token in tokens if not token.isdigit()}
+        is_like_a_changed_one = any(names <= tokens_of(old[changed]) for changed in pairs)
+        if is_loop and names and names <= set(have) and is_like_a_changed_one:
             continue
         lost.append(mine[i])
     return lost

@@ -10,11 +10,12 @@ without a name, lines that repeat what stands right around it are cut.
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from difflib import SequenceMatcher
 from pathlib import PurePath
 from typing import TypeAlias
 
 from redraft import syntax
-from redraft.postprocess.alignment import align, is_significant
+from redraft.postprocess.alignment import align, is_significant, signature
 from redraft.postprocess.dress import is_prose
 from redraft.postprocess.elision import find_remarks
 from redraft.postprocess.intent import asks_to_add, asks_to_fix
@@ -29,6 +30,9 @@ _QUOTED = 2 / 3  # the share of lines from which code counts as quoted: models c
 _SIMILAR = (
     0.3  # of a target's telling lines: as many in a definition of another name make it a rename
 )
+_SHORT = 12  # lines; in a shorter definition a new name may change each of them
+_MOST_TOKENS = 2 / 3
+_TOKEN = re.compile(r"\w+|[^\w\s]")
 _MOST_CUTS = 6  # at each end of a reply
 _DECLARATION = re.compile(r"(?:export\s+|async\s+|default\s+)*(?:function|const|let|var)\b")
 
@@ -134,7 +138,7 @@ class _Reply:
             return self._find_renamed()
         if len(found) == 1:
             return found[0]
-        headers = {self._header(one) for one in found}
+        headers = {signature(self._header(one)) for one in found}
         alike = [other for other in self._file_targets() if other.name == self.target.name]
         if len(alike) == len(found):
             return found[alike.index(self.target)]
@@ -195,11 +199,20 @@ class _Reply:
         is_class = self.target.kind in _CLASSES
         alike = [one for one in outermost if (one.kind in _CLASSES) == is_class]
         shown = [line for line in self.view.text.split("\n") if is_significant(line)]
+        told = set(re.findall(r"\w+", self.request.instruction))
         for one in alike if len(alike) == 1 else ():
-            kept = align(shown, self.lines[one.start : one.stop]).n_kept
-            if kept >= _SIMILAR * (len(shown) - 1):
+            if one.last_name in told:
+                return one
+            body = self.lines[one.start : one.stop]
+            is_similar = align(shown, body).n_kept >= _SIMILAR * (len(shown) - 1)
+            if is_similar or (len(shown) <= _SHORT and self._has_most_tokens(body)):
                 return one
         return None
+
+    def _has_most_tokens(self, lines: Sequence[str]) -> bool:
+        """Return True where each line may have changed, as where a name in all of them did."""
+        old, new = (_TOKEN.findall(code) for code in (self.view.text, "\n".join(lines)))
+        return SequenceMatcher(None, old, new, autojunk=False).ratio() >= _MOST_TOKENS
 
     def _without_definition(self) -> Narrowed | str:
         """The reply to a named target has no such definition."""
@@ -391,8 +404,13 @@ class _Reply:
         return any(one.last_name in self.lines[at] and at <= one.start + 3 for one in around)
 
     def _is_statement_before(self, at: int, own: _Definition) -> bool:
-        """Whether a line outside of all definitions is code in front of the target."""
-        return at < own.start
+        """Whether a line outside of all definitions is code in front of the target.
+
+        Of a file that is nothing but the target, the reply is the file: all of it counts.
+        """
+        text, target = self.request.text, self.request.target
+        is_whole_file = text.strip() == target.of(text).strip()
+        return at < own.start or is_whole_file
 
     def _without_file_name(self, lines: list[str]) -> list[str]:
         """`lines` without a leading comment that only says the file's name."""

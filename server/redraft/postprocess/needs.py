@@ -54,7 +54,7 @@ def merge_imports(
             continue
         if language == "go" and (group := _go_group(text, spans)):
             result += _add_to_go_group(text, group, words)
-        elif extended := _extended(text, spans, words):
+        elif (extended := _extended(text, spans, words)) is not None:
             result += extended
         elif words not in lines:
             lines.append(words)
@@ -105,7 +105,7 @@ def _add_to_go_group(text: str, group: Span, words: str) -> list[Replacement]:
     have = set(_GO_SPEC.findall(group.of(text)))
     ending = line_ending_at(text, group.start)
     found: list[Replacement] = []
-    for spec in _GO_SPEC.findall(words):
+    for spec in _GO_SPEC.findall(words.removeprefix("import")):
         if spec in have:
             continue
         lines = group.of(text).split(ending)
@@ -151,12 +151,16 @@ def _sorted_place(text: str, spans: Sequence[Span], line: str) -> int:
         return _line_start(text, spans[0].start)
     kind = line.split(None, 1)[0]
     alike = [one for one in spans if one.of(text).split(None, 1)[0] == kind] or list(spans)
-    keys = [one.of(text).casefold() for one in alike]
+    keys = [_sort_key(one.of(text)) for one in alike]
     if len(keys) > 1 and all(a <= b for a, b in pairwise(keys)):
         for one, key in zip(alike, keys, strict=True):
-            if key > line.casefold():
+            if key > _sort_key(line):
                 return _line_start(text, one.start)
     return _next_line(text, alike[-1].stop)
+
+
+def _sort_key(statement: str) -> str:
+    return statement.rstrip("; \t").casefold()
 
 
 def _line_start(text: str, offset: int) -> int:

@@ -83,13 +83,7 @@ def _build(request: EditRequest, reply: str) -> EditedTarget | Violation:
     view = view_target(request)
     lines = strip_dress(reply, request)
     if not any(map(str.strip, lines)):
-        if "deletion" in request.allowed:
-            return EditedTarget(text="")
-        return Violation(
-            reason="no_code",
-            message="the reply holds no code; try again with a clearer instruction, or, to delete "
-            "all of the target, allow it with --allow deletion",
-        )
+        return _without_code(request)
     if view.is_fragment or view.is_insertion:
         narrowed: Narrowed | str = Narrowed(lines=tuple(_without_line_around(view, lines)))
     else:
@@ -97,6 +91,17 @@ def _build(request: EditRequest, reply: str) -> EditedTarget | Violation:
     if isinstance(narrowed, str):
         return Violation(reason="no_code", message=narrowed)
     return _fit(request, view, narrowed)
+
+
+def _without_code(request: EditRequest) -> EditedTarget | Violation:
+    """A reply that says nothing: it deletes the target only where the user allows it."""
+    if "deletion" in request.allowed:
+        return EditedTarget(text="")
+    return Violation(
+        reason="no_code",
+        message="the reply holds no code; try again with a clearer instruction, or, to delete all "
+        "of the target, allow it with --allow deletion",
+    )
 
 
 def _fit(request: EditRequest, view: TargetView, narrowed: Narrowed) -> EditedTarget | Violation:
@@ -119,11 +124,13 @@ def _fit(request: EditRequest, view: TargetView, narrowed: Narrowed) -> EditedTa
             message=f"the reply left code out (“{unsure}”) and it is not certain which; try again, "
             "or edit a smaller part",
         )
+    if not any(map(str.strip, lines)):
+        return _without_code(request)
     content = _content(request, lines)
     lines = repair_first_line(lines, shown, content)
     alignment = align(shown, lines, keeps_trailing=is_prose)
     ending = line_ending_at(request.text, request.target.start)
-    if _is_about_layout(request, alignment):
+    if _is_about_layout(request, align(shown, lines)):
         new = join_lines(source, align(to_lf(source).split("\n"), lines), lines, ending=ending)
         new = new.removeprefix(view.indentation)
     else:
@@ -136,7 +143,7 @@ def _fit(request: EditRequest, view: TargetView, narrowed: Narrowed) -> EditedTa
             keeps_trailing=is_prose,
         )
         new = head + join_lines(core, alignment, fitted, ending=ending) + tail
-        new = _seam(request, view, new, ending)
+        new = _seam(request, view, lines[0], new, ending)
     imports = merge_imports(request, narrowed.imports, new)
     notes = narrowed.notes
     if imports and not request.adds_imports:
@@ -216,13 +223,23 @@ def _without_line_around(view: TargetView, lines: Sequence[str]) -> list[str]:
     return whole[len(before) : len(whole) - len(after)].split("\n") if is_repeated else lines
 
 
-def _seam(request: EditRequest, view: TargetView, new: str, ending: str) -> str:
-    """`new` as it fits to what stands before and behind the target on its lines."""
+def _seam(request: EditRequest, view: TargetView, first: str, new: str, ending: str) -> str:
+    """`new` as it fits to what stands before and behind the target on its lines.
+
+    first: the reply's first line; a blank at its start parts it from what stands before it.
+    """
     if view.is_insertion and not _takes_whole_lines(request, view):
         new = new.removesuffix(ending)
+    if (
+        view.is_insertion
+        and first[:1].isspace()
+        and view.before.strip()
+        and not view.before[-1].isspace()
+    ):
+        new = f" {new.lstrip(' ')}"
     if following := _repeated_mark(request, view, new):
         new = new.rstrip().removesuffix(following)
-    if view.after:
+    if view.after and not view.is_insertion:
         kept = view.target[len(view.target.rstrip(" \t")) :]
         new = new[: len(new) - len(line_ending(new))].rstrip(" \t") + kept
     return new.removeprefix(view.indentation)
