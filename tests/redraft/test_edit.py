@@ -2,6 +2,7 @@
 
 import random
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -70,8 +71,8 @@ def test_a_reply_becomes_the_edit_that_was_asked_for(case, ending):
 @pytest.mark.parametrize(
     "reply",
     [
-        pytest.param("Here is the updated function:\n\n```python\ndef f(a):\n", id="a preamble"),
-        pytest.param("<|im_start|>assistant\n```python\ndef f(a):\n", id="a chat tag"),
+        pytest.param("Here is the updated function:\n\n````python\ndef f(a):\n", id="a preamble"),
+        pytest.param("<|im_start|>assistant\n````python\ndef f(a):\n", id="a chat tag"),
     ],
 )
 def test_a_reply_that_ends_at_a_fence_of_its_own_before_any_code_is_refused(reply):
@@ -87,11 +88,13 @@ def test_every_case_has_a_target():
 def assert_lawful(request, outcome):
     """A `Rewritten` does what its record promises."""
     assert diff.apply_replacements(request.text, outcome.replacements) == outcome.new_text
-    assert all(r.span in request.target for r in outcome.replacements)
-    head, tail = request.text[: request.target.start], request.text[request.target.stop :]
-    assert outcome.new_text.startswith(head)
-    assert outcome.new_text.endswith(tail)
     assert outcome.new_text != request.text
+    spans = [replacement.span for replacement in outcome.replacements]
+    assert all(a.stop <= b.start for a, b in pairwise(spans))
+    # Outside of the target text is only added: what it needs, above it.
+    outside = [span for span in spans if span not in request.target]
+    assert all(len(span) == 0 and span.stop <= request.target.start for span in outside)
+    assert outcome.new_text.endswith(request.text[request.target.stop :])
 
 
 PYTHON = "import os\r\n\r\nclass A:\r\n\tdef f(self):  \r\n\t\tx = 1\r\n\t\treturn x\n\r\ny = 2"
@@ -232,7 +235,7 @@ def test_what_the_model_notes_reaches_the_user_and_the_completion_whoever_asks(r
             return replace(super().complete(prompt, *args, **kwargs), notes=("decoded plainly",))
 
     seen = []
-    model = Noting(replies=[reply + "\n```"])
+    model = Noting(replies=[reply + "\n````"])
     outcome = rewrite(long_request(), model, DecodeOptions(), on_completion=seen.append)
     assert outcome.notes == ("decoded plainly",)
     assert {completion.text for completion in seen} == {reply}
@@ -268,7 +271,7 @@ def test_a_mistake_is_told_to_the_model_which_gets_a_second_try(mistake, told):
     assert len({prompt.file for prompt in model.prompts}) == 1, "so that its cells are reused"
     assert told in thinking
     assert told not in first
-    assert second == f"{thinking}The sign is wrong.\n\n```python\n"
+    assert second == f"{thinking}The sign is wrong.\n\n````python\n"
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
@@ -345,7 +348,7 @@ BEGUN = ADDED[: ADDED.index("-")] + "+"
 
 
 def test_code_that_is_to_be_fixed_and_comes_back_as_it_is_goes_the_way_that_was_closest():
-    outcome, model, seen = closest([" b\n```"])
+    outcome, model, seen = closest([" b\n````"])
     assert isinstance(outcome, Rewritten)
     assert outcome.new_text == ADDED.replace("-", "+")
     assert outcome.notes[-1].startswith("the model first left the code as it is")
@@ -363,7 +366,7 @@ def test_code_that_is_to_be_fixed_and_comes_back_as_it_is_goes_the_way_that_was_
 
 
 def test_a_trace_of_the_second_way_shows_the_whole_reply():
-    _, _, seen = closest([" b\n```"])
+    _, _, seen = closest([" b\n````"])
     completion = seen["completions"][-1]
     written = b"".join(piece for one in completion.passes for piece in one.pieces)
     assert written.decode().startswith(completion.text)
@@ -378,12 +381,12 @@ def test_a_second_way_that_leads_to_no_edit_leaves_the_code_as_it_is(reply):
 
 
 def test_what_is_not_said_to_be_wrong_may_stay_as_it_is():
-    outcome, model, _ = closest([" b\n```"], instruction="Tidy it up")
+    outcome, model, _ = closest([" b\n````"], instruction="Tidy it up")
     assert isinstance(outcome, Unchanged)
     assert len(model.prompts) == 1
 
 
 def test_a_model_that_is_sure_of_every_token_is_not_asked_again():
-    outcome, model, _ = closest([" b\n```"], behind=9.0)
+    outcome, model, _ = closest([" b\n````"], behind=9.0)
     assert isinstance(outcome, Unchanged)
     assert len(model.prompts) == 1

@@ -184,7 +184,7 @@ def test_json_is_one_object(repo: Path, codemod):
 
 def refusing(source: str) -> str:
     """Breaks the methods of `Cart`, and renames the rest."""
-    return "def (:\n" if "self" in source else source.replace("old", "new")
+    return source.replace("(self", "((self") if "self" in source else source.replace("old", "new")
 
 
 def test_a_refusal_is_a_failure_and_the_rest_is_done(repo: Path, codemod):
@@ -234,7 +234,7 @@ LONG = (
     ("reason", "reply"),
     [
         ("parse_broken", LONG.replace("(rows)", "(rows")),
-        ("elision", "def report(a):\n    # ... rest unchanged ...\n    pass\n"),
+        ("elision", "def old_report(a):\n    # ... rest unchanged ...\n    pass\n"),
         ("deletion", "def new_report(rows):\n    return rows\n"),
         ("no_code", "\n"),
     ],

@@ -11,10 +11,10 @@ import pytest
 from tests.redraft.lsp.editor import ROOT
 
 from redraft.config.actions import BUILT_IN
+from redraft.edit import outcome_of_reply
 from redraft.lsp import contract, responses
 from redraft.lsp.params import EditCommand
 from redraft.lsp.server_config import EditorSettings
-from redraft.postprocess.reply import interpret
 from redraft.records import (
     Completion,
     EditRequest,
@@ -23,6 +23,7 @@ from redraft.records import (
     Progress,
     Prompt,
     Reason,
+    Refused,
     Span,
     Stats,
 )
@@ -60,9 +61,9 @@ def test_the_shapes_of_the_wire_are_those_of_the_records() -> None:
 def test_a_limit_is_called_what_the_editor_calls_it(finish: Finish, setting: str) -> None:
     request = EditRequest(path="a.py", text="x = 1\n", target=Span(0, 6), instruction="Go on.")
     cut = Completion(text="", finish=finish, stats=Stats())
-    error = responses.refused_error(
-        interpret(request, Prompt(file=(), request=(), source="", stop=()), cut)
-    )
+    outcome = outcome_of_reply(request, Prompt(file=(), request=(), source="", stop=()), cut)
+    assert isinstance(outcome, Refused)
+    error = responses.refused_error(outcome)
     assert f"; raise {setting} or edit a smaller part" in error.message
 
 

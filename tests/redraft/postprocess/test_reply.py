@@ -1,13 +1,12 @@
-"""Replies to one small method; what `strip_fences`, `scope`, `layout`, `elision` and `guards` do alone is
-tested beside them.
-"""
+"""From replies to edits, each by a small case; what the steps do alone is tested beside them."""
+
+from dataclasses import replace
 
 import pytest
 
 from redraft import syntax
-from redraft.postprocess.reply import interpret
-from redraft.prompting.target_view import view_target
-from redraft.records import Completion, EditRequest, Prompt, Refused, Span, Stats
+from redraft.postprocess.reply import EditedTarget, Violation, interpret
+from redraft.records import Completion, EditRequest, Span, Stats
 
 TEXT = """class Shelf:
     def take(self, n):
@@ -38,11 +37,9 @@ def method(instruction="Make n an int"):
 
 
 def read(request, reply, finish="stop"):
-    prompt = Prompt(
-        file=(), request=(), source=view_target(request).text, stop=("\n```",), notes=("n",)
-    )
     completion = Completion(text=reply, finish=finish, stats=Stats(output_tokens=64))
-    return interpret(request, prompt, completion)
+    found = interpret(request, completion)
+    return found.text if isinstance(found, EditedTarget) and not found.needs else found
 
 
 @pytest.mark.parametrize(
@@ -96,9 +93,14 @@ def test_a_copy_is_the_old_text(reply):
         pytest.param(TAKE, "cancelled", "cancelled", "cancelled", id="cancelled"),
         pytest.param("", "stop", "no_code", "no code", id="empty"),
         pytest.param("```\n```", "stop", "no_code", "no code", id="empty fences"),
+        pytest.param("...", "stop", "no_code", "no code", id="nothing but dots"),
         pytest.param("Here is the updated function:\n", "stop", "no_code", "no code", id="prose"),
         pytest.param(
-            "class Shelf:\n    pass", "stop", "no_code", "select", id="the class without the method"
+            "class Shelf:\n    pass",
+            "stop",
+            "no_code",
+            "something else",
+            id="the class without the method",
         ),
         pytest.param(
             "def take(self, n: int):\n    # ... existing code ...\n    self.save(n)",
@@ -111,7 +113,7 @@ def test_a_copy_is_the_old_text(reply):
             "def take(self, n: int):\n    return n",
             "stop",
             "deletion",
-            "2 of",
+            "`self.log(n)`",
             id="most of it gone",
         ),
         pytest.param(
@@ -120,19 +122,17 @@ def test_a_copy_is_the_old_text(reply):
         pytest.param(
             "I cannot change this function because the type is not known.",
             "stop",
-            "deletion",
-            "1 of",
+            "no_code",
+            "no code",
             id="an answer in prose",
         ),
     ],
 )
 def test_a_reply_that_cannot_be_used_is_refused(reply, finish, reason, words):
-    refused = read(method(), reply, finish)
-    assert isinstance(refused, Refused)
-    assert refused.reason == reason
-    assert words in refused.message
-    assert refused.stats.output_tokens == 64
-    assert refused.notes == ("n",)
+    violation = read(method(), reply, finish)
+    assert isinstance(violation, Violation)
+    assert violation.reason == reason
+    assert words in violation.message
 
 
 def test_a_comment_the_source_holds_is_no_elision():
@@ -141,9 +141,12 @@ def test_a_comment_the_source_holds_is_no_elision():
     assert read(ask(text, 0, len(text)), reply) == reply + "\n"
 
 
-def test_an_empty_reply_deletes_when_that_was_asked():
+@pytest.mark.parametrize("instruction", ["Delete this line", "Lösche das", "Tidy up"])
+def test_an_empty_reply_deletes_only_where_the_user_allows_it(instruction):
     text = "a = 1\nb = 2\n"
-    assert read(ask(text, 0, 6, "Delete this line"), "```") == ""
+    asked = ask(text, 0, 6, instruction)
+    assert read(asked, "```").reason == "no_code"
+    assert read(replace(asked, allowed=("deletion",)), "```") == ""
 
 
 LINE = "def f(price, qty):\n    total = price * qty  # see note\n    return total\n"

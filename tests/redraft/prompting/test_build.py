@@ -29,11 +29,11 @@ def test_the_file_comes_first_and_raw_then_target_instruction_and_an_open_fence(
     file, question = part_texts(
         build_prompt(part_of_file(TEXT, FILL), ScriptedModel(), max_tokens=100)
     )
-    assert f"box.py\n```python\n{TEXT}```\n" in file
+    assert f"box.py\n````python\n{TEXT}````\n" in file
     assert (
         question.index("lines 9-10 (`Box.fill`)") < question.index(FILL) < question.index("Say hi")
     )
-    assert question.endswith("<|im_start|>assistant\n```python\n")
+    assert question.endswith("<|im_start|>assistant\n````python\n")
 
 
 def test_the_file_part_does_not_depend_on_the_request():
@@ -74,11 +74,11 @@ class TestOfACodemod:
         area = "def area(r):\n    return math.pi * r * r"
         file, question = part_texts(self.prompt(FILL))
         assert file == part_texts(self.prompt(area))[0]
-        assert f"box.py\n```python\n{TEXT}```\n" in file
+        assert f"box.py\n````python\n{TEXT}````\n" in file
         assert self.INSTRUCTION in file
         assert "`Box.fill`" in question
         assert "self.things" not in question
-        assert question.endswith("```python\n")
+        assert question.endswith("````python\n")
 
     def test_it_is_copied_from_column_0_where_it_will_be_written(self):
         source = self.prompt(FILL).source
@@ -128,13 +128,13 @@ def test_line_endings_are_shown_as_lf_and_tabs_stay():
 @pytest.mark.parametrize(
     ("path", "text", "instruction", "stop"),
     [
-        pytest.param("a.py", "x = 1\n", "Go", "\n```", id="three"),
+        pytest.param("a.py", "x = 1\n", "Go", "\n````", id="four: code may hold three"),
         pytest.param("a.md", "# T\n", "Go", "\n````", id="four in prose, which may get a block"),
         pytest.param("a.md", "# T\n````\nx\n````\n", "Go", "\n`````", id="longer than the file's"),
         pytest.param(
-            "a.py", "x = 1\n", "Add\n```\ny\n```", "\n```", id="not than the instruction's"
+            "a.py", "x = 1\n", "Add\n````\ny\n````", "\n````", id="not than the instruction's"
         ),
-        pytest.param("a.py", "x = '`````'\n", "Go", "\n```", id="runs inside a line don't count"),
+        pytest.param("a.py", "x = '`````'\n", "Go", "\n````", id="runs inside a line don't count"),
     ],
 )
 def test_the_fence_is_longer_than_any_inside(path, text, instruction, stop):
