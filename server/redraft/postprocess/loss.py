@@ -73,7 +73,8 @@ def find_loss(alignment: Alignment, *, ignored: Collection[int] = ()) -> Loss:
     """
     left_out = set(alignment.left_out)
     lost: list[int] = []
-    n_cut = 0
+    unclaimed: list[str] = []
+    cut: set[int] = set()
     n_new = 0
     for hunk in alignment.hunks:
         mine = [at for at in range(hunk.shown, hunk.shown_stop) if at in left_out]
@@ -82,14 +83,18 @@ def find_loss(alignment: Alignment, *, ignored: Collection[int] = ()) -> Loss:
         n_new += len(new)
         found = _unmatched(alignment, mine, new)
         lost += found
-        n_cut += 0 if new else len(found)
+        if not new:
+            cut.update(found)
+        elif not mine:
+            unclaimed += new
+    lost = _without_swapped(alignment, lost, unclaimed)
     telling = [line for line in alignment.shown if is_significant(line)]
     return Loss(
         lines=tuple(alignment.shown[at] for at in lost),
         n_shown=len(telling),
         n_branches=sum(bool(_BRANCH.match(line)) for line in telling),
         n_branches_lost=sum(bool(_BRANCH.match(alignment.shown[at])) for at in lost),
-        n_cut=n_cut,
+        n_cut=len(cut.intersection(lost)),
         is_sole=n_new == 0,
     )
 
@@ -151,6 +156,26 @@ def _unmatched(alignment: Alignment, mine: Sequence[int], new: Sequence[str]) ->
             continue
         lost.append(mine[i])
     return lost
+
+
+def _without_swapped(
+    alignment: Alignment, lost: Sequence[int], unclaimed: Sequence[str]
+) -> list[int]:
+    """Return the `lost` lines but those of which an unclaimed new line elsewhere says the same.
+
+    Where `even -= 1` and `odd += 1` of two loops become `odd += 1` and `even += 1`, the second has
+    moved to the place of the first, and what is new stands in its old place.
+    """
+    free = [set(tokens_in(line)) for line in unclaimed]
+    rest: list[int] = []
+    for at in lost:
+        tokens = tokens_of(alignment.shown[at])
+        same = next((other for other in free if tokens and tokens == other), None)
+        if same is None:
+            rest.append(at)
+        else:
+            free.remove(same)
+    return rest
 
 
 def _pairs(old: Sequence[str], new: Sequence[str]) -> dict[int, int]:

@@ -25,6 +25,9 @@ def lost(shown, reply):
             "try:|    a()|except OSError:|    log()|    b()", "try:|    a()|    b()",
             ["except OSError:", "log()"], id="a handler"),
         pytest.param("a = one()|b = two()", "a = one()|pass", ["b = two()"], id="for a pass"),
+        pytest.param(
+            "for i in a:|    n -= 1|for i in b:|    m += 1",
+            "for i in a:|    m += 1|for i in b:|    k(n)", ["n -= 1"], id="swapped with another"),
         pytest.param("a = one()|b = two()", "a = one()|...", ["b = two()"], id="for dots"),
     ],
 )  # fmt: skip
@@ -37,6 +40,9 @@ def test_a_line_without_a_counterpart_is_named(shown, reply, named):
     [
         pytest.param("a()|b()", "a()|b()", id="kept"),
         pytest.param("a()|b()|c()", "b()|c()|a()", id="moved"),
+        pytest.param(
+            "for i in a:|    n -= 1|for i in b:|    m += 1",
+            "for i in a:|    m += 1|for i in b:|    n += 1", id="swapped with a changed one"),
         pytest.param("    a()|    b()", "with x:|        a()|        b()", id="moved as a block"),
         pytest.param("x = load(path)", "x = load(Path(path))", id="changed"),
         pytest.param("def old():|    pass", "def new():|    pass", id="renamed to a keyword"),
