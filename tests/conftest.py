@@ -4,6 +4,7 @@ Tests that need a model get it by naming a fixture; `-m "not model"` leaves them
 """
 
 import os
+import signal
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +16,11 @@ from redraft.bench.engine import BenchEngine
 
 # Slowest last: a broken rule or table is reported in seconds, before a model is loaded.
 MODEL_FIXTURES = ("small_model_path", "coder_model_path")
+
+# A shell starts background jobs with SIGINT ignored, and the processes that tests interrupt would
+# inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
