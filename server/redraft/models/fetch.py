@@ -1,86 +1,29 @@
 """Fetching a model that is not on this machine: each source in order, until one delivers it.
 
-A source puts bytes into a folder it is given and says which sha256 they must have; nothing it
-wrote is believed before it is hashed here. Everything is written below `ModelFolders.partial_of`,
-and the finished name appears in one rename, once the hash was right and the bytes were on disk. An
-interrupted fetch goes on where it stopped; two processes never fetch one model at once.
+Nothing that a source wrote is believed before it is hashed here. Everything is written below
+`ModelFolders.partial_of`, and the finished name appears in one rename, once the hash was right and
+the bytes were on disk. An interrupted fetch goes on where it stopped; two processes never fetch one
+model at once.
 """
 
 import errno
 import os
 import re
 import shutil
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Final, Protocol, TypeAlias
+from typing import Final
 
 import filelock
 
 from redraft.errors import DownloadError
 from redraft.models.local import ModelFolders, cache_sha256, compute_sha256, locate
 from redraft.models.registry import ModelFile
+from redraft.models.source import FetchProgress, ModelSource, ReportProgress, SourceError
 
-__all__ = [
-    "DownloadedFile",
-    "FetchProgress",
-    "ModelSource",
-    "ReportProgress",
-    "SourceError",
-    "fetch",
-    "folder_size",
-    "is_disk_error",
-]
+__all__ = ["fetch"]
 
 _DISK_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-
-
-class SourceError(Exception):
-    """A source cannot deliver the model; the next one may. The message is a clause."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FetchProgress:
-    """How far a fetch is, in bytes; `total` is 0 where it is not known."""
-
-    step: str  # for the user: "downloading from ...", "checking", "waiting for ..."
-    done: int = 0
-    total: int = 0
-
-
-ReportProgress: TypeAlias = Callable[[FetchProgress], None]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DownloadedFile:
-    """A whole file, not yet checked, and the sha256 that its source states for it."""
-
-    path: Path
-    sha256: str
-
-
-class ModelSource(Protocol):
-    """A place that models are downloaded from."""
-
-    @property
-    def label(self) -> str:
-        """Its name in messages and file names."""
-
-    def offers(self, model: ModelFile) -> bool:
-        """Return False where it cannot have `model`, without touching the network."""
-
-    def download(
-        self,
-        model: ModelFile,
-        folder: Path,
-        report: ReportProgress,
-        need: Callable[[int], None],
-    ) -> DownloadedFile:
-        """Put the file of `model` under `folder`, going on from what an earlier call left there.
-
-        Calls `need` with the number of bytes still to be written before it writes them. Raises
-        SourceError where the source fails, OSError where this machine's disk does.
-        """
 
 
 def fetch(
@@ -193,18 +136,4 @@ def _disk_full(folders: ModelFolders, figures: str = "") -> DownloadError:
     return DownloadError(
         f"not enough disk space in {folders.models}{figures}; make room and run the command again, "
         "which goes on where this stopped, or set REDRAFT_MODELS_DIR to a folder on another disk"
-    )
-
-
-def is_disk_error(error: BaseException) -> bool:
-    """Return True where the operating system refused a file, not where a connection failed."""
-    return isinstance(error, OSError) and error.errno is not None
-
-
-def folder_size(folder: Path) -> int:
-    """Return the bytes in all files under `folder`; 0 where it does not exist."""
-    return sum(
-        (Path(parent) / name).stat().st_size
-        for parent, _, names in os.walk(folder)
-        for name in names
     )

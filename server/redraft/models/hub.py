@@ -20,7 +20,8 @@ from huggingface_hub.errors import (
 )
 from huggingface_hub.utils.tqdm import tqdm
 
-from redraft.models.fetch import (
+from redraft.models.registry import ModelFile
+from redraft.models.source import (
     DownloadedFile,
     FetchProgress,
     ReportProgress,
@@ -28,7 +29,6 @@ from redraft.models.fetch import (
     folder_size,
     is_disk_error,
 )
-from redraft.models.registry import ModelFile
 
 __all__ = ["Hub"]
 

