@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
 
+from redraft.postprocess.callers import changed_definitions, describe_callers, find_callers
 from redraft.postprocess.intent import asks_to_fix
 from redraft.postprocess.reply import EditedTarget, Violation, interpret
 from redraft.postprocess.runner_up import NO_PREFIX, ReplyPrefix, branch_at_runner_up
@@ -272,11 +273,15 @@ def _outcome_of_edit(
     replacements = tuple(sorted((*edited.needs, *inside), key=lambda each: each.span))
     if not replacements:
         return Unchanged(stats=stats, notes=(*notes, *edited.notes))
+    new_text = diff.apply_replacements(request.text, replacements)
+    changed = changed_definitions(request.text, new_text, target, request.language)
+    callers = find_callers(new_text, request.language, changed)
     return Rewritten(
-        new_text=diff.apply_replacements(request.text, replacements),
+        new_text=new_text,
         replacements=replacements,
         stats=stats,
-        notes=(*notes, *edited.notes),
+        notes=(*notes, *edited.notes, *describe_callers(callers)),
+        callers=callers,
     )
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields
 from typing import Literal, Protocol, TypeAlias
 
 __all__ = [
+    "Caller",
     "Completion",
     "DecodeOptions",
     "EditRequest",
@@ -146,6 +147,16 @@ class Stats:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """A line that still uses a definition as it was before an edit renamed or re-shaped it."""
+
+    line: int  # of the text after the edit, counted from 1
+    text: str  # the line, without the white space around it
+    definition: str  # its old name, qualified as a target's
+    path: str = ""  # of the file; "" for the edited one
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Rewritten:
     """An edit: applying `replacements` to the request's text gives exactly `new_text`.
 
@@ -157,6 +168,7 @@ class Rewritten:
     replacements: tuple[Replacement, ...]
     stats: Stats
     notes: tuple[str, ...] = ()  # sentences for the user, as on what the prompt left out
+    callers: tuple[Caller, ...] = ()  # lines of the file that the edit leaves behind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

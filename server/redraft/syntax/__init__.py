@@ -15,25 +15,31 @@ from redraft.syntax.languages import (
     is_code,
     language_of,
 )
-from redraft.syntax.source import Statement
+from redraft.syntax.source import Statement, Use
 from redraft.syntax.structure import (
     captured,
     import_statements,
+    parameters,
     parse_errors,
     parse_problems,
     prose,
     statements,
+    uses,
     verbatim_lines,
     verbatim_spans,
 )
 from redraft.syntax.targets import Target, bodies, target_at, target_named, targets
+from redraft.syntax.usage import Call, Parameter
 from redraft.syntax.validity import redeclared
 
 __all__ = [
     "LANGUAGES",
+    "Call",
     "Language",
+    "Parameter",
     "Statement",
     "Target",
+    "Use",
     "bodies",
     "captured",
     "comment",
@@ -42,6 +48,7 @@ __all__ = [
     "import_statements",
     "is_code",
     "language_of",
+    "parameters",
     "parse_errors",
     "parse_problems",
     "prose",
@@ -50,6 +57,7 @@ __all__ = [
     "target_at",
     "target_named",
     "targets",
+    "uses",
     "verbatim_lines",
     "verbatim_spans",
 ]

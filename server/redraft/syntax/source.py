@@ -14,10 +14,11 @@ from tree_sitter import Node, Parser, Query, QueryCursor, QueryError, Range
 
 from redraft.errors import InputError
 from redraft.records import Span
-from redraft.syntax import notebook
+from redraft.syntax import notebook, usage
 from redraft.syntax.languages import Grammar, embedded_language, grammar
+from redraft.syntax.usage import Call, Parameter
 
-__all__ = ["Definition", "Statement", "SyntaxTree", "normal_name", "parse"]
+__all__ = ["Definition", "Statement", "SyntaxTree", "Use", "normal_name", "parse"]
 
 # What belongs to the definition below it in every language, besides comments.
 _ATTACHED = frozenset({"attribute_item", "decorator"})
@@ -65,6 +66,22 @@ class Statement:
 
     kind: str
     span: Span
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Use:
+    """A place in the code where a name stands.
+
+    receiver: what it is looked up in (`cart` in `cart.total`), "" where that is no plain name; None
+    where it stands alone. is_binding: it is defined here. is_local: a parameter or variable of the
+    function around it has this name. call: the arguments, where it is called.
+    """
+
+    span: Span
+    receiver: str | None
+    call: Call | None
+    is_binding: bool
+    is_local: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,6 +218,36 @@ class SyntaxTree:
         if len(self._parts) > 1:
             definitions.sort(key=lambda definition: definition.span.start)
         return definitions
+
+    def uses(self, name: str) -> list[Use]:
+        """Return where `name`, without a dot, stands in the code."""
+        found = [
+            occurrence
+            for part in self._parts
+            for occurrence in usage.find_occurrences(part.root, self._data, name)
+        ]
+        local = {use.scopes[0] for use in found if use.is_binding and use.scopes}
+        spans = self._spans([use.node for use in found])
+        found.sort(key=lambda use: use.node.start_byte)
+        return [
+            Use(
+                span=span,
+                receiver=use.receiver,
+                call=use.call,
+                is_binding=use.is_binding,
+                is_local=use.receiver is None and not local.isdisjoint(use.scopes),
+            )
+            for use, span in zip(found, spans, strict=True)
+        ]
+
+    def parameters(self, names: Collection[str]) -> dict[str, tuple[Parameter, ...] | None]:
+        """Return the parameters of the functions of these names; None where not known."""
+        return {
+            definition.name: usage.read_parameters(definition.node, definition.body, self._data)
+            for part in self._parts
+            for definition in part.definitions()
+            if definition.name in names and definition.kind in _FUNCTIONS
+        }
 
     def _verbatim(self) -> Iterator[_Verbatim]:
         # What is parsed as a language of its own says itself what is content in it.

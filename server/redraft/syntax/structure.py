@@ -4,16 +4,21 @@ All of it is error tolerant: a broken text has statements and imports as far as 
 them. Finding what to edit is `redraft.syntax.targets`.
 """
 
+from collections.abc import Collection, Mapping
+
 from redraft.records import Span
-from redraft.syntax.source import Statement, parse
+from redraft.syntax.source import Statement, Use, parse
+from redraft.syntax.usage import Parameter
 
 __all__ = [
     "captured",
     "import_statements",
+    "parameters",
     "parse_errors",
     "parse_problems",
     "prose",
     "statements",
+    "uses",
     "verbatim_lines",
     "verbatim_spans",
 ]
@@ -80,3 +85,18 @@ def statements(text: str, language: str) -> tuple[Statement, ...]:
     `catch`) count as well, nested ones too. None holds white space at its end.
     """
     return tuple(parse(text, language).statements())
+
+
+def uses(text: str, language: str, name: str) -> tuple[Use, ...]:
+    """Return where `name` (without a dot) stands in the code, not in strings and comments."""
+    return tuple(parse(text, language).uses(name))
+
+
+def parameters(
+    text: str, language: str, names: Collection[str]
+) -> Mapping[str, tuple[Parameter, ...] | None]:
+    """Return the parameters of the functions that have one of `names`, qualified as a target's.
+
+    None where the grammar does not show them. Of two of one name the last one counts.
+    """
+    return parse(text, language).parameters(names)
