@@ -18,6 +18,7 @@ from redraft.codemod.replies import Reply, ReplyCache, collect_replies
 from redraft.codemod.results import Declined, FileResult, TargetResult
 from redraft.edit import PromptRequest, build_prompt_request, choose_retry, outcome_of_reply
 from redraft.errors import EngineError, InputError
+from redraft.postprocess.needs import merge_edits
 from redraft.records import (
     Completion,
     DecodeOptions,
@@ -304,10 +305,12 @@ class _FileFinisher:
     def _merge(self, results: list[TargetResult]) -> FileResult:
         """Put the edits of all targets together, as long as the file still parses with them."""
         file, document = self._file, self._document
-        outcomes = [result.outcome for result in results]
-        rewritten = [outcome for outcome in outcomes if isinstance(outcome, Rewritten)]
-        replacements = [part for outcome in rewritten for part in outcome.replacements]
-        # All are of the text as it was read, and of targets that lie apart: none moves another.
+        rewritten = [
+            (result.target.span, result.outcome.replacements)
+            for result in results
+            if isinstance(result.outcome, Rewritten)
+        ]
+        replacements = merge_edits(file.language, rewritten)
         text = diff.apply_replacements(document.text, replacements)
         if text == document.text:
             return self._unchanged(results)

@@ -12,9 +12,10 @@ from itertools import pairwise
 from redraft import syntax
 from redraft.postprocess.whitespace import Indentation, move_lines
 from redraft.records import EditRequest, Replacement, Span
+from redraft.text.diff import apply_replacements
 from redraft.text.lines import line_ending_at, to_lf
 
-__all__ = ["merge_imports", "place_outside"]
+__all__ = ["merge_edits", "merge_imports", "place_outside"]
 
 _NAME = re.compile(r"[^\W\d]\w*")
 _WORDS_OF_IMPORTS = frozenset(
@@ -24,7 +25,8 @@ _WORDS_OF_IMPORTS = frozenset(
 _FROM = re.compile(r"from\s+(\S+)\s+import\s+([^()#\\\n]+?)\s*")
 _BRACES = re.compile(r"import\s+(type\s+)?\{([^{}\n]*)\}\s*from\s*(['\"][^'\"]+['\"]);?")
 _GO_GROUP = re.compile(r"import\s*\(\n(.*?)\n?\)", re.DOTALL)
-_GO_SPEC = re.compile(r"(?:[\w.]+\s+)?\"[^\"]+\"")
+_GO_SPEC = re.compile(r"(?:(?!import\b)[\w.]+\s+)?\"[^\"]+\"")
+_SORTED = frozenset({"python", "java", "kotlin", "go", "rust", "csharp"})
 _HEAD = re.compile(
     r"(?:#!.*|<\?php.*|\s*declare\s*\(.*\)\s*;|\s*(?:package|namespace)\s+[\w.\\]+\s*;?\s*"
     r"|\s*[\"']use strict[\"'];?\s*|\s*#pragma\s.*|\s*#\s*(?:frozen_string_literal|-\*-|coding).*"
@@ -58,7 +60,103 @@ def merge_imports(
             result += extended
         elif words not in lines:
             lines.append(words)
-    return (*result, *_insert(request, spans, lines))
+    return _merge_needs([*result, *_insert(request, spans, lines)], language)
+
+
+def merge_edits(
+    language: str | None, edits: Sequence[tuple[Span, Sequence[Replacement]]]
+) -> tuple[Replacement, ...]:
+    """Return the replacements of several edits of one text as one edit, ascending and apart.
+
+    edits: a target each, no two of which overlap, and its replacements. What lies outside of the
+    targets is in the result once, however many of them bring it.
+    """
+    needs: list[Replacement] = []
+    inside: list[Replacement] = []
+    for target, replacements in edits:
+        for each in replacements:
+            is_import = each.span == Span(target.start, target.start) and bool(
+                _read_statements(each.new_text, language)
+            )
+            (inside if each.span in target and not is_import else needs).append(each)
+    # Two at one place: what is needed comes in front of the definition that needs it.
+    both = [*_merge_needs(needs, language or ""), *inside]
+    return tuple(sorted(both, key=lambda each: each.span))
+
+
+def _merge_needs(needs: Sequence[Replacement], language: str) -> tuple[Replacement, ...]:
+    """Put together what is inserted at one place, each thing once."""
+    texts: dict[Span, list[str]] = {}
+    for each in needs:
+        texts.setdefault(each.span, []).append(each.new_text)
+    return tuple(
+        Replacement(span=span, new_text=_merge_texts(list(dict.fromkeys(own)), language))
+        for span, own in texts.items()
+    )
+
+
+def _merge_texts(texts: Sequence[str], language: str) -> str:
+    if len(texts) == 1:
+        return texts[0]
+    if all(text.startswith(", ") for text in texts):  # names for one import
+        names = [name for text in texts for name in text.removeprefix(", ").split(", ")]
+        return f", {', '.join(dict.fromkeys(names))}"
+    statements: dict[str, str] = {}
+    others: list[str] = []
+    for text in texts:
+        read = _read_statements(text, language)
+        statements |= {_normal(words): words for words in read}
+        if not read:
+            others.append(text)
+    if others:
+        imports = [text for text in texts if text not in others]
+        return (_merge_texts(imports, language) if imports else "") + "".join(others)
+    lines = _join_names(list(statements.values()))
+    if language in _SORTED:
+        lines.sort(key=_sort_key)
+    ending = line_ending_at(texts[0], 0)
+    # All have the blank lines of the place around them.
+    start = max((text[: len(text) - len(text.lstrip("\r\n"))] for text in texts), key=len)
+    end = max((text[len(text.rstrip("\r\n")) :] for text in texts), key=len)
+    return start + ending.join(lines) + end
+
+
+def _read_statements(text: str, language: str | None) -> list[str]:
+    """Return the import statements that `text` is made of; none where it is more than that."""
+    if not language:
+        return []
+    if language == "go" and all(
+        _GO_SPEC.fullmatch(line.strip()) for line in text.strip().splitlines()
+    ):
+        return [line for line in text.splitlines() if line.strip()]
+    head = "<?php\n" if language == "php" else ""
+    code = head + text
+    spans = syntax.import_statements(code, language)
+    rest, end = "", len(head)
+    for span in spans:
+        rest += code[end : span.start]
+        end = span.stop
+    is_all = not (rest + code[end:]).strip(" \t\r\n;")
+    return [span.of(code) for span in spans] if is_all else []
+
+
+def _join_names(lines: Sequence[str]) -> list[str]:
+    """Make one statement of those that import names from one module."""
+    joined: list[str] = []
+    for line in lines:
+        spans = [Span(0, len(each)) for each in joined]
+        for i, (each, span) in enumerate(zip(joined, spans, strict=True)):
+            extended = _extended(each, [span], line)
+            if extended is not None:
+                joined[i] = apply_replacements(each, extended)
+                break
+        else:
+            joined.append(line)
+    return joined
+
+
+def _sort_key(line: str) -> tuple[bool, bool, str]:
+    return not line.startswith("from __future__"), line.startswith("from "), line.casefold()
 
 
 def _overlaps(span: Span, request: EditRequest) -> bool:
