@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields
 from typing import Literal, Protocol, TypeAlias
 
 __all__ = [
+    "AllowedReason",
     "Caller",
     "Completion",
     "DecodeOptions",
@@ -44,6 +45,9 @@ Reason: TypeAlias = Literal[
     "cancelled",  # the user or a newer request cancelled it
     "stale",  # the document was changed inside the target
 ]
+
+AllowedReason: TypeAlias = Literal["deletion", "parse_broken", "elision"]
+"""The reasons that a user may override, having looked at the edit."""
 
 Strategy: TypeAlias = Literal[
     "plain",  # one token per pass

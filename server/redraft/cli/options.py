@@ -23,6 +23,7 @@ __all__ = ["Subparsers", "add_flag", "add_model_flags", "load", "open_model"]
 Subparsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001
 
 _FLAGS: Final[Mapping[str, tuple[str | None, str]]] = {  # no metavar: a switch
+    "imports": (None, "leave the file's imports as they are, whatever the edit needs"),
     "model": ("NAME|PATH", "a model of `redraft models list`, or a GGUF file"),
     "draft_model": ("NAME|PATH", "a small one that guesses; `redraft models draft` makes one"),
     "strategy": ("NAME", f"how to guess ahead: {', '.join(get_args(Strategy))}"),
@@ -59,7 +60,11 @@ def add_flag(parser: argparse._ActionsContainer, key: str) -> None:
     """Add the flag for one key of `Settings`."""
     metavar, text = _FLAGS[key]
     flag = f"--{key.replace('_', '-')}"
-    if metavar is None:
+    if getattr(Settings(), key) is True:
+        parser.add_argument(
+            f"--no-{key}", dest=key, action="store_const", const=False, help=text
+        )
+    elif metavar is None:
         parser.add_argument(flag, action="store_const", const=True, help=text)
     else:
         parser.add_argument(flag, metavar=metavar, help=text)

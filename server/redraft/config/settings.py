@@ -49,6 +49,7 @@ class Settings:
     seed: int = 0
     n_ctx: int | None = None  # None: sized to the request, up to the model's trained length
     threads: int | None = None  # None: the engine's choice
+    imports: bool = True  # add what an edit needs to the file's imports
     save_states: bool = False  # keep the KV cache of large files on disk
 
     @property
@@ -201,6 +202,7 @@ _CHECKS: Final[Mapping[str, _Check]] = {
     "seed": _check_integer(0),
     "n_ctx": _check_integer(1),
     "threads": _check_integer(1),
+    "imports": _check_switch,
     "save_states": _check_switch,
 }
 
