@@ -10,7 +10,7 @@ lies inside the request's target, or adds what the target needs to the imports o
 definition around it, whatever the model wrote.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
 
@@ -48,6 +48,8 @@ __all__ = [
     "build_prompt_request",
     "choose_retry",
     "outcome_of_reply",
+    "prompt_without_model",
+    "replay",
     "rewrite",
 ]
 
@@ -242,6 +244,38 @@ def build_prompt_request(
         refused = prompt
     assert refused is not None  # noqa: S101 - there is one size at least
     return refused
+
+
+def prompt_without_model(request: EditRequest, options: DecodeOptions) -> Prompt:
+    """Return the prompt as a model of any context gets it: for its stop strings."""
+    unlimited = replace(options, max_tokens=1)
+    prompt_request = build_prompt_request(request, _Unlimited(), unlimited)
+    assert isinstance(prompt_request, PromptRequest)  # noqa: S101 - nothing is too long for it
+    return replace(prompt_request.prompt, notes=())
+
+
+def replay(
+    request: EditRequest, completions: Sequence[Completion], options: DecodeOptions
+) -> Outcome:
+    """Return the outcome of replies that were kept: of the first, and of a second try if any."""
+    prompt = prompt_without_model(request, options)
+    outcome, *later = (outcome_of_reply(request, prompt, each) for each in completions)
+    for second in later:
+        outcome = _choose_outcome(outcome, second)
+    return outcome
+
+
+class _Unlimited:
+    """Stands for a model where prompts are built and none is there to answer."""
+
+    n_ctx = 2**31
+    chat_template = None
+
+    def count_tokens(self, text: str) -> int:
+        return len(text) // 4
+
+    def complete(self, prompt: Prompt, *_: object, **__: object) -> Completion:
+        raise NotImplementedError
 
 
 def outcome_of_reply(request: EditRequest, prompt: Prompt, completion: Completion) -> Outcome:

@@ -7,15 +7,19 @@ only when the whole edit succeeded, and only if it is still what was read.
 import argparse
 import os
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Final, get_args
 
 from redraft.cli import options, output, trace_view
+from redraft.cli.saved_reply import read_reply, write_reply
 from redraft.cli.target_spec import TargetSpec
-from redraft.edit import rewrite
+from redraft.config.settings import Settings
+from redraft.edit import replay, rewrite
 from redraft.errors import InputError
 from redraft.records import (
+    AllowedReason,
     Completion,
     EditRequest,
     Outcome,
@@ -33,12 +37,14 @@ __all__ = [
     "add_parser",
     "add_target_flags",
     "check_writable",
+    "describe_override",
     "handler",
     "read_edit_job",
     "write_trace_page",
 ]
 
 STDIN: Final = "-"
+_MOST_LOST: Final = 20  # lines that a refusal names
 
 _EPILOG: Final = """\
 what is edited:
@@ -51,9 +57,22 @@ what is edited:
 Lines and columns count from 1, columns in code points, as an editor's status line shows a caret.
 Where a file's own name holds colons, the longest name that exists is meant.
 
---json prints {outcome, reason, path, diff, edits, stats}. outcome is rewritten, unchanged or
-refused. Each of edits puts new_text from start_line:start_col to before end_line:end_col of the
-text before the edit, counted as above. Times are in seconds.
+An edit changes its target, adds the imports that it needs to the file's (--no-imports: it does
+not), and is refused where it would not parse or leaves out code without being asked to. The lines
+that it would lose are named; --allow makes it all the same, for each REASON that is given:
+  deletion             it leaves out code that nobody asked to remove
+  parse_broken         the file parsed before the edit, and would not after it
+  elision              it says "... rest unchanged ..." and what that stands for is not certain
+
+--json prints {outcome, reason, path, diff, edits, lost, withheld_diff, callers, stats}. outcome is
+rewritten, unchanged or refused. Each of edits puts new_text from start_line:start_col to before
+end_line:end_col of the text before the edit, counted as above. lost are the lines that a refused
+edit leaves out, withheld_diff is that edit, where there is one. callers are {line, text,
+definition, path} of lines, after the edit, that still use what it renamed or gave other parameters.
+Times are in seconds.
+
+--save-reply keeps what the model wrote, with the request, for a bug report; --reply makes the edit
+from that without a model. docs/replies.md has the format.
 
 exit codes: 0 edited, or nothing to change; 1 --check would change the file;
 2 failed or refused, and one line on stderr says why; 130 interrupted.
@@ -70,7 +89,7 @@ def add_parser(subparsers: options.Subparsers) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    add_target_flags(parser)
+    add_target_flags(parser, needs_instruction=False)
     result = parser.add_mutually_exclusive_group()
     result.add_argument(
         "--write", action="store_true", help="write the file; with -, print the whole new text"
@@ -78,17 +97,21 @@ def add_parser(subparsers: options.Subparsers) -> None:
     result.add_argument(
         "--check", action="store_true", help="exit with 1 where the edit would change the file"
     )
+    options.add_allow_flag(parser)
     add("--json", action="store_true", help="print one JSON object instead of the diff")
     add("--trace", metavar="OUT.html", type=Path, help="a page that shows where tokens came from")
+    add("--save-reply", metavar="FILE", type=Path, help="keep the model's reply, as JSON")
+    add("--reply", metavar="FILE", type=Path, help="a saved reply, or one as text: asks no model")
     options.add_model_flags(parser)
-    parser.set_defaults(handler=handler)
+    parser.set_defaults(handler=handler, usage_error=parser.error)
 
 
-def add_target_flags(parser: argparse.ArgumentParser) -> None:
+def add_target_flags(parser: argparse.ArgumentParser, *, needs_instruction: bool = True) -> None:
     """Add the flags that say which text is edited, and how."""
     add = parser.add_argument
     add("target", metavar="FILE[::NAME|:RANGE]", help="what to edit; - reads standard input")
-    add("instruction", help="what to change, in your own words")
+    nargs = None if needs_instruction else "?"
+    add("instruction", nargs=nargs, help="what to change, in your own words")
     add("--lang", metavar="NAME", help="the language, where the file's name does not tell it")
     add("--stdin-path", metavar="FILE", help="what - stands for, a part of it too: a.py::total")
 
@@ -106,23 +129,33 @@ def handler(args: argparse.Namespace) -> int:
     """Make the edit, write it with --write, print it; return the exit code."""
     if args.target == STDIN and args.write and args.json:
         raise InputError("with -, --write and --json both print: give only one of them")
+    if args.reply and args.trace:
+        raise InputError("--trace shows how a model decoded its reply: --reply asks none")
+    saved = read_reply(args.reply) if args.reply else None
+    if saved and args.instruction is None:
+        args.instruction = saved.instruction or None
+    if args.instruction is None:
+        args.usage_error("the following arguments are required: instruction")
     job = read_edit_job(args)
     settings = options.load(args, job.document.path.parent)
+    request = replace(job.request, allowed=tuple(args.allow), adds_imports=settings.imports)
+    job = replace(job, request=request)
     if args.write and not job.is_stdin:
         check_writable(job.document.path)
-    if args.trace:
-        check_writable(args.trace)
-    completions: list[Completion] = []
-    with options.open_model(settings) as model, output.show_progress() as on_progress:
-        outcome = rewrite(
-            job.request,
-            model,
-            settings.decode_options,
-            on_progress=on_progress,
-            on_completion=completions.append,
-        )
+    for path in filter(None, (args.trace, args.save_reply)):
+        check_writable(path)
+    if saved:
+        saved.check(request, args.reply)
+        outcome = replay(request, saved.completions, settings.decode_options)
+        completions = list(saved.completions)
+    else:
+        outcome, completions = _ask_model(request, settings)
     if args.trace and completions:
-        write_trace_page(args.trace, completions[-1], job.request)
+        write_trace_page(args.trace, completions[-1], request)
+    if args.save_reply:
+        model_name = settings.model if saved is None else None
+        decoding = settings.decode_options
+        write_reply(args.save_reply, request, decoding, completions, outcome, model=model_name)
     if isinstance(outcome, Rewritten) and args.write and not job.is_stdin:
         old, new = job.document, replace(job.document, text=outcome.new_text)
         files.write_atomic(old.path, new.encode(), expected=old.encode())
@@ -130,6 +163,20 @@ def handler(args: argparse.Namespace) -> int:
     if isinstance(outcome, Refused):
         return 2
     return 1 if args.check and isinstance(outcome, Rewritten) else 0
+
+
+def _ask_model(request: EditRequest, settings: Settings) -> tuple[Outcome, list[Completion]]:
+    """Return the outcome, and the replies that it was made from."""
+    completions: list[Completion] = []
+    with options.open_model(settings) as model, output.show_progress() as on_progress:
+        outcome = rewrite(
+            request,
+            model,
+            settings.decode_options,
+            on_progress=on_progress,
+            on_completion=completions.append,
+        )
+    return outcome, completions
 
 
 def read_edit_job(args: argparse.Namespace) -> EditJob:
@@ -162,6 +209,17 @@ def _replace_surrogates(argument: str) -> str:
     return argument.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
+def describe_override(refused: Refused) -> Iterator[str]:
+    """Yield the lines that were lost, and how to have the edit in spite of the refusal."""
+    for line in refused.lost[:_MOST_LOST]:
+        yield f"lost: {line.strip()}"
+    if more := len(refused.lost[_MOST_LOST:]):
+        yield f"lost: {output.pluralize(more, 'more line')}"
+    flag = f"--allow {refused.reason}"
+    if refused.reason in get_args(AllowedReason) and flag not in refused.message:
+        yield f"{flag} makes the edit all the same"
+
+
 def write_trace_page(path: Path, completion: Completion, request: EditRequest) -> None:
     """Write the page that shows how `completion` came about. Raises OSError."""
     page = trace_view.render_page(completion, title=request.path, instruction=request.instruction)
@@ -192,6 +250,8 @@ def _print_outcome(outcome: Outcome, job: EditJob, args: argparse.Namespace) -> 
         output.print_status(f"note: {note}")
     if isinstance(outcome, Refused):
         output.print_error(outcome.message)
+        for line in describe_override(outcome):
+            output.print_status(line)
     elif isinstance(outcome, Unchanged):
         output.print_status("no changes")
     if sys.stderr.isatty():

@@ -15,15 +15,14 @@ import platformdirs
 from redraft import models
 from redraft.config import settings
 from redraft.config.settings import Settings
-from redraft.records import Model, Strategy
+from redraft.records import AllowedReason, Model, Strategy
 
-__all__ = ["Subparsers", "add_flag", "add_model_flags", "load", "open_model"]
+__all__ = ["Subparsers", "add_allow_flag", "add_flag", "add_model_flags", "load", "open_model"]
 
 # argparse has no public name for what add_subparsers returns.
 Subparsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001
 
 _FLAGS: Final[Mapping[str, tuple[str | None, str]]] = {  # no metavar: a switch
-    "imports": (None, "leave the file's imports as they are, whatever the edit needs"),
     "model": ("NAME|PATH", "a model of `redraft models list`, or a GGUF file"),
     "draft_model": ("NAME|PATH", "a small one that guesses; `redraft models draft` makes one"),
     "strategy": ("NAME", f"how to guess ahead: {', '.join(get_args(Strategy))}"),
@@ -37,6 +36,7 @@ _FLAGS: Final[Mapping[str, tuple[str | None, str]]] = {  # no metavar: a switch
     "seed": ("N", "seed of the sampling at a temperature above 0"),
     "n_ctx": ("N", "the longest prompt and answer together, in tokens"),
     "threads": ("N", "CPU threads"),
+    "imports": (None, "leave the file's imports as they are, whatever the edit needs"),
     "save_states": (None, "keep what was read of large files on disk, for the next start"),
 }
 
@@ -61,13 +61,23 @@ def add_flag(parser: argparse._ActionsContainer, key: str) -> None:
     metavar, text = _FLAGS[key]
     flag = f"--{key.replace('_', '-')}"
     if getattr(Settings(), key) is True:
-        parser.add_argument(
-            f"--no-{key}", dest=key, action="store_const", const=False, help=text
-        )
+        parser.add_argument(f"--no-{key}", dest=key, action="store_const", const=False, help=text)
     elif metavar is None:
         parser.add_argument(flag, action="store_const", const=True, help=text)
     else:
         parser.add_argument(flag, metavar=metavar, help=text)
+
+
+def add_allow_flag(parser: argparse._ActionsContainer) -> None:
+    """Add the flag for the refusals that the user overrides."""
+    parser.add_argument(
+        "--allow",
+        metavar="REASON",
+        action="append",
+        choices=get_args(AllowedReason),
+        default=[],
+        help=f"edit in spite of this: {', '.join(get_args(AllowedReason))}; may be repeated",
+    )
 
 
 def load(args: argparse.Namespace, folder: Path, **defaults: object) -> Settings:

@@ -70,16 +70,24 @@ def build_record(outcome: Outcome, request: EditRequest) -> dict[str, Any]:
     """
     kinds = {Rewritten: "rewritten", Unchanged: "unchanged", Refused: "refused"}
     diff, replacements = "", tuple[Replacement, ...]()
+    callers = outcome.callers if isinstance(outcome, Rewritten) else ()
+    refused = outcome if isinstance(outcome, Refused) else None
+    withheld = refused.withheld if refused else None
     if isinstance(outcome, Rewritten):
         diff = unified_diff(request.text, outcome.new_text, request.path)
         replacements = outcome.replacements
     index = LineIndex(request.text)
     return {
         "outcome": kinds[type(outcome)],
-        "reason": outcome.reason if isinstance(outcome, Refused) else None,
+        "reason": refused.reason if refused else None,
         "path": request.path,
         "diff": diff,
         "edits": [_build_edit_record(index, replacement) for replacement in replacements],
+        "lost": list(refused.lost) if refused else [],
+        "withheld_diff": unified_diff(request.text, withheld.new_text, request.path)
+        if withheld
+        else None,
+        "callers": [asdict(caller) for caller in callers],
         "stats": asdict(outcome.stats) | {"tokens_per_s": outcome.stats.tokens_per_s},
     }
 

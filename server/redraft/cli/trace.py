@@ -1,6 +1,7 @@
 """`redraft trace`: make an edit, leave the file alone, and show where each token came from."""
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -39,12 +40,13 @@ def handler(args: argparse.Namespace) -> int:
     """Ask the model and show how it answered; return the exit code."""
     job = edit.read_edit_job(args)
     settings = options.load(args, job.document.path.parent)
+    request = replace(job.request, adds_imports=settings.imports)
     if args.html:
         edit.check_writable(args.html)
     completions: list[Completion] = []
     with options.open_model(settings) as model, output.show_progress() as on_progress:
         outcome = rewrite(
-            job.request,
+            request,
             model,
             settings.decode_options,
             on_progress=on_progress,

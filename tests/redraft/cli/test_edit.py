@@ -99,7 +99,10 @@ def test_json_is_one_object_with_the_keys_that_are_promised(shop: Path, run_cli)
         "edits": [_edit(8, 10, 16, "width"), _edit(10, 22, 28, "width")],
     }
     assert record["diff"].startswith("--- a/shop.py\n")
-    assert sorted(record) == ["diff", "edits", "outcome", "path", "reason", "stats"]
+    assert sorted(record) == [
+        *("callers", "diff", "edits", "lost", "outcome", "path", "reason", "stats"),
+        "withheld_diff",
+    ]
     assert sorted(record["stats"]) == [
         *("accepted", "decode_s", "drafted", "near_tie_redecodes", "output_tokens", "passes"),
         *("prefill_s", "prompt_tokens", "reused_tokens", "tokens_per_s"),
@@ -389,3 +392,64 @@ def test_missing_permission_is_found_before_the_model_is_asked(
     assert (ran.code, ran.out) == (2, "")
     assert f"redraft: error: {message} {path}" in ran.err
     assert ran.err.count("\n") == 1
+
+
+def test_a_refusal_names_what_would_be_lost_and_allow_makes_the_edit(shop: Path, run_cli) -> None:
+    lossy = RENAMED.replace("    # the usual formula\n", "")
+    shop.write_text(SHOP.replace("def area(radius):\n", "def area(radius):\n    check(radius)\n"))
+    refused = run_cli("edit", "shop.py::area", "call it width", model=reply(lossy))
+    assert refused.code == 2
+    assert "redraft: lost: check(radius)\n" in refused.err
+    assert "--allow deletion" in refused.err
+    record = json.loads(
+        run_cli("edit", "shop.py::area", "call it width", "--json", model=reply(lossy)).out
+    )
+    assert (record["outcome"], record["reason"]) == ("refused", "deletion")
+    assert record["lost"] == ["    check(radius)"]
+    assert "-    check(radius)\n" in record["withheld_diff"]
+    allowed = run_cli(
+        *("edit", "shop.py::area", "call it width", "--allow", "deletion"), model=reply(lossy)
+    )
+    assert allowed.code == 0
+    assert "-    check(radius)\n" in allowed.out
+
+
+def test_an_edit_that_does_not_parse_can_be_allowed(shop: Path, run_cli) -> None:
+    broken = RENAMED.replace("math.pi *", "math.pi * (")
+    args = ("edit", "shop.py::area", "call it width")
+    refused = run_cli(*args, model=reply(broken))
+    assert refused.code == 2
+    assert "redraft: --allow parse_broken makes the edit all the same\n" in refused.err
+    allowed = run_cli(*args, "--allow", "deletion", "--allow", "parse_broken", model=reply(broken))
+    assert (allowed.code, "+    return math.pi * ( width**2\n" in allowed.out) == (0, True)
+
+
+def test_what_cannot_be_allowed_is_an_error(shop: Path, run_cli) -> None:
+    ran = run_cli("edit", shop, "x", "--allow", "timeout", model=reply(""))
+    assert ran.code == 2
+    assert "invalid choice: 'timeout'" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("flags", "config", "is_added"),
+    [([], "", True), (["--no-imports"], "", False), ([], "imports = false\n", False)],
+)
+def test_imports_can_be_left_alone(
+    shop: Path, run_cli, flags: list[str], config: str, is_added: bool
+) -> None:
+    (shop.parent / "redraft.toml").write_text(config)
+    code = "import cmath\n\n" + RENAMED.replace("math.pi", "cmath.pi")
+    ran = run_cli("edit", "shop.py::area", "use cmath", *flags, model=reply(code))
+    assert ran.code == 0
+    assert ("+import cmath\n" in ran.out) == is_added
+    assert ("note: imports that the edit may need were left out" in ran.err) != is_added
+
+
+def test_lines_that_use_the_old_form_are_named(shop: Path, run_cli) -> None:
+    shop.write_text(SHOP + "\n\nprint(area(2))\n")
+    code = RENAMED.replace("def area", "def surface")
+    ran = run_cli("edit", "shop.py::area", "call it surface", "--json", model=reply(code))
+    assert json.loads(ran.out)["callers"] == [
+        {"line": 18, "text": "print(area(2))", "definition": "area", "path": ""}
+    ]
+    assert "redraft: note: 1 line still uses the old form of area: 18\n" in ran.err
