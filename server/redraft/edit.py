@@ -12,7 +12,7 @@ definition around it, whatever the model wrote.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, get_args
 
 from redraft.postprocess.callers import changed_definitions, describe_callers, find_callers
 from redraft.postprocess.intent import asks_to_fix
@@ -26,6 +26,7 @@ from redraft.prompting.build import (
 )
 from redraft.prompting.target_view import view_target
 from redraft.records import (
+    AllowedReason,
     Completion,
     DecodeOptions,
     EditRequest,
@@ -47,6 +48,7 @@ __all__ = [
     "Retry",
     "build_prompt_request",
     "choose_retry",
+    "describe_override",
     "outcome_of_reply",
     "prompt_without_model",
     "replay",
@@ -297,6 +299,13 @@ def outcome_of_reply(request: EditRequest, prompt: Prompt, completion: Completio
             )
         case EditedTarget() as edited:
             return _outcome_of_edit(request, edited, completion.stats, notes)
+
+
+def describe_override(refused: Refused) -> str:
+    """Return a clause on the flag that overrides the refusal; "" where none does or it is named."""
+    flag = f"--allow {refused.reason}"
+    is_allowable = refused.reason in get_args(AllowedReason) and flag not in refused.message
+    return f"{flag} makes the edit all the same" if is_allowable else ""
 
 
 def _outcome_of_edit(

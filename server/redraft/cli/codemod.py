@@ -119,6 +119,8 @@ class RunOptions:
             "selection": asdict(self.selection),
             "limit": self.limit,
             "decoding": decoding,
+            "allow": sorted(self.recipe.allow),
+            "imports": self.settings.imports,
             "format_with": self.formatter.words if self.formatter else None,
             "verify_with": self.verifier.words if self.verifier else None,
         }
@@ -181,6 +183,7 @@ def _add_run_flags(parser: argparse.ArgumentParser) -> None:
         "--check", action="store_true", help="exit with 1 where a file would change"
     )
     result.add_argument("--interactive", action="store_true", help="ask for each edit, and write")
+    options.add_allow_flag(group)
     add = group.add_argument
     add("--resume", action="store_true", help="go on with the last such run where it stopped")
     add("--format-with", metavar="CMD", help="formats stdin to stdout; {} is the file's path")
@@ -278,7 +281,7 @@ def _choose_recipe(args: argparse.Namespace) -> tuple[Recipe, list[Path]]:
         recipe = Recipe(instruction=args.words[0])
     flags: dict[str, Any] = {
         key: tuple(value) if isinstance(value, list) else value
-        for key in ("scope", "select", "include", "exclude", "lang")
+        for key in ("scope", "select", "include", "exclude", "lang", "allow")
         if (value := getattr(args, key))
     }
     return replace(recipe, **flags), paths
@@ -446,6 +449,8 @@ def _edit_files(
         context = RunContext(
             instruction=started.instruction,
             options=run_options.decoding,
+            allowed=run_options.recipe.allow,
+            adds_imports=run_options.settings.imports,
             n_parallel=expected.jobs * n_workers,
             cache=_open_cache(run_options, started.model),
             formatter=run_options.formatter,

@@ -14,7 +14,8 @@ from typing import Any, Literal, TypeAlias
 from rich import progress as bars
 from rich.console import Console
 
-from redraft.cli.output import pluralize, print_diff, print_json, print_status
+from redraft.cli.output import pluralize, print_diff, print_json, print_lost, print_status
+from redraft.codemod.callers import CallerSearch
 from redraft.codemod.journal import RunLog
 from redraft.codemod.output.html import render_html
 from redraft.codemod.output.sarif import build_sarif
@@ -29,6 +30,7 @@ from redraft.codemod.plan import Estimate, Plan
 from redraft.codemod.replies import Reply
 from redraft.codemod.results import FileResult, Summary, TargetResult
 from redraft.codemod.run import RetryRequest, Review, Verdict
+from redraft.postprocess.callers import describe_callers
 from redraft.records import Completion, Rewritten
 from redraft.text.diff import unified_diff
 from redraft.text.files import Document
@@ -48,9 +50,12 @@ class CodemodReporter:
         self._output = output
         self._plan = plan
         self._instruction = instruction
+        self._caller_search = CallerSearch(plan)
         self._keep_results = keep_results or output in ("json", "sarif")
         self._results: list[FileResult] = []
-        self._problems = [f"{file.path}: {file.message}" for file in plan.inaccessible]
+        self._problems: list[tuple[str, tuple[str, ...]]] = [
+            (f"{file.path}: {file.message}", ()) for file in plan.inaccessible
+        ]
         self._n_written = 0  # tokens, for the progress bar
         self._n_copied = 0
         self._bar: bars.Progress | None = None
@@ -80,7 +85,7 @@ class CodemodReporter:
             if closed.state != "failed":  # what failed is tried again
                 self.summary.count(closed.state, closed.kinds)
                 if closed.message:
-                    self._problems.append(f"{closed.path}: {closed.message}")
+                    self._problems.append((f"{closed.path}: {closed.message}", ()))
 
     def count_reply(self, reply: Reply) -> None:
         """Move the progress bar on."""
@@ -97,6 +102,7 @@ class CodemodReporter:
     def add(self, result: FileResult) -> None:
         """Count and print one more file."""
         self.summary.add(result)
+        self._caller_search.add(result)
         self._problems += describe_problems(result)
         if self._keep_results:
             self._results.append(result)
@@ -142,10 +148,13 @@ class CodemodReporter:
         self._summary_lines = format_summary(
             self.summary, self._plan, wall_s=wall_s, run_s=self._run_s, plain_s=self._plain_s
         )
+        callers = self._caller_search.find()
+        if callers:
+            self._summary_lines.append(("callers", "; ".join(describe_callers(callers))))
         if self._output == "sarif":
             print_json(build_sarif(self._results, self._plan.inaccessible))
         elif self._output in ("json", "jsonl"):
-            record = build_run_record(self.summary, self._plan, run)
+            record = build_run_record(self.summary, self._plan, run, callers)
             if self._output == "json":
                 record = {"files": [build_file_record(file) for file in self._results]} | record
             print_json(record)
@@ -171,8 +180,9 @@ class CodemodReporter:
 
     def _print_problems(self) -> None:
         # Last, so that they are on the screen when a long run ends.
-        for problem in self._problems:
+        for problem, lost in self._problems:
             print_status(f"failed: {problem}")
+            print_lost(lost)
 
 
 class InterruptHandler:

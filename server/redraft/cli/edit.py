@@ -7,19 +7,17 @@ only when the whole edit succeeded, and only if it is still what was read.
 import argparse
 import os
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final, get_args
+from typing import Final
 
 from redraft.cli import options, output, trace_view
 from redraft.cli.saved_reply import read_reply, write_reply
 from redraft.cli.target_spec import TargetSpec
 from redraft.config.settings import Settings
-from redraft.edit import replay, rewrite
+from redraft.edit import describe_override, replay, rewrite
 from redraft.errors import InputError
 from redraft.records import (
-    AllowedReason,
     Completion,
     EditRequest,
     Outcome,
@@ -37,14 +35,12 @@ __all__ = [
     "add_parser",
     "add_target_flags",
     "check_writable",
-    "describe_override",
     "handler",
     "read_edit_job",
     "write_trace_page",
 ]
 
 STDIN: Final = "-"
-_MOST_LOST: Final = 20  # lines that a refusal names
 
 _EPILOG: Final = """\
 what is edited:
@@ -209,17 +205,6 @@ def _replace_surrogates(argument: str) -> str:
     return argument.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
-def describe_override(refused: Refused) -> Iterator[str]:
-    """Yield the lines that were lost, and how to have the edit in spite of the refusal."""
-    for line in refused.lost[:_MOST_LOST]:
-        yield f"lost: {line.strip()}"
-    if more := len(refused.lost[_MOST_LOST:]):
-        yield f"lost: {output.pluralize(more, 'more line')}"
-    flag = f"--allow {refused.reason}"
-    if refused.reason in get_args(AllowedReason) and flag not in refused.message:
-        yield f"{flag} makes the edit all the same"
-
-
 def write_trace_page(path: Path, completion: Completion, request: EditRequest) -> None:
     """Write the page that shows how `completion` came about. Raises OSError."""
     page = trace_view.render_page(completion, title=request.path, instruction=request.instruction)
@@ -250,8 +235,9 @@ def _print_outcome(outcome: Outcome, job: EditJob, args: argparse.Namespace) -> 
         output.print_status(f"note: {note}")
     if isinstance(outcome, Refused):
         output.print_error(outcome.message)
-        for line in describe_override(outcome):
-            output.print_status(line)
+        output.print_lost(outcome.lost)
+        if clause := describe_override(outcome):
+            output.print_status(clause)
     elif isinstance(outcome, Unchanged):
         output.print_status("no changes")
     if sys.stderr.isatty():

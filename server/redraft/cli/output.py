@@ -6,7 +6,7 @@ figures, errors, progress) goes to stderr, so that a piped diff or object stays 
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any, Final
@@ -35,11 +35,14 @@ __all__ = [
     "print_diff",
     "print_error",
     "print_json",
+    "print_lost",
     "print_status",
     "show_progress",
 ]
 
 _STYLES: Final = {"+++": "bold", "---": "bold", "@": "cyan", "+": "green", "-": "red"}
+
+_MOST_LOST: Final = 20  # lines that a refusal names
 
 # A file's control characters (an escape sequence, say) must not reach the terminal's interpreter.
 _VISIBLE: Final = {code: 0x2400 + code for code in range(32) if code != ord("\t")}
@@ -121,6 +124,14 @@ def pluralize(n: int, noun: str) -> str:
 def print_error(message: str) -> None:
     """Print on stderr, in one line, what failed."""
     print_status(f"error: {' '.join(message.split())}")
+
+
+def print_lost(lines: Sequence[str]) -> None:
+    """Name on stderr the lines that a refused edit would leave out."""
+    for line in lines[:_MOST_LOST]:
+        print_status(f"lost: {line.strip()}")
+    if more := len(lines[_MOST_LOST:]):
+        print_status(f"lost: {pluralize(more, 'more line')}")
 
 
 def print_status(message: str) -> None:

@@ -13,6 +13,7 @@ from typing import Any, Final, TypeAlias, get_args
 
 from redraft.codemod.select import CodemodScope
 from redraft.errors import InputError
+from redraft.records import AllowedReason
 from redraft.syntax import LANGUAGES
 
 if sys.version_info >= (3, 11):
@@ -41,6 +42,7 @@ class Recipe:
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     lang: tuple[str, ...] = ()
+    allow: tuple[AllowedReason, ...] = ()  # reasons for refusing that are overridden
     examples: tuple[Example, ...] = ()
 
     @property
@@ -72,7 +74,7 @@ def read_recipe(path: Path) -> Recipe:
     values = _check_table(table, _RECIPE_CHECKS, str(path))
     if "instruction" not in values:
         raise InputError(f'{path}: instruction is missing: say what to change, as in "add types"')
-    for key in ("select", "include", "exclude", "lang"):
+    for key in ("select", "include", "exclude", "lang", "allow"):
         if isinstance(values.get(key), str):
             values[key] = (values[key],)
     for n, example in enumerate(examples := values.get("examples", ())):
@@ -127,6 +129,13 @@ _RECIPE_CHECKS: Final[_Checks] = {
             for name in (value if isinstance(value, list) else [value])
         ),
         f"one of {', '.join(LANGUAGES)}, or a list of them",
+    ),
+    "allow": (
+        lambda value: all(
+            reason in get_args(AllowedReason)
+            for reason in (value if isinstance(value, list) else [value])
+        ),
+        f"one of {', '.join(get_args(AllowedReason))}, or a list of them",
     ),
     "examples": (
         lambda value: (

@@ -18,6 +18,7 @@ from redraft.codemod.replies import Reply, ReplyCache, collect_replies
 from redraft.codemod.results import Declined, FileResult, TargetResult
 from redraft.edit import PromptRequest, build_prompt_request, choose_retry, outcome_of_reply
 from redraft.errors import EngineError, InputError
+from redraft.postprocess.callers import changed_definitions, find_callers
 from redraft.postprocess.needs import merge_edits
 from redraft.records import (
     Completion,
@@ -25,6 +26,7 @@ from redraft.records import (
     EditRequest,
     Model,
     Outcome,
+    Reason,
     Refused,
     Rewritten,
 )
@@ -57,6 +59,8 @@ class RunContext:
 
     instruction: str
     options: DecodeOptions
+    allowed: tuple[Reason, ...] = ()  # as in `EditRequest`
+    adds_imports: bool = True
     n_parallel: int = 1
     cache: ReplyCache | None = None
     formatter: Command | None = None
@@ -166,6 +170,8 @@ def prepare_file(
             target=target.span,
             instruction=context.instruction,
             language=file.language,
+            allowed=context.allowed,
+            adds_imports=context.adds_imports,
         )
         prompt = build_prompt_request(request, model, context.options)
         edits.append(TargetEdit(target=target, request=request, prompt=prompt))
@@ -341,7 +347,23 @@ class _FileFinisher:
             return self._fail(str(formatted), results)
         if formatted == document.text:
             return self._unchanged(results)
+        results = self._find_callers(results, formatted)
         return replace(self._unchanged(results), state="changed", new_text=formatted)
+
+    def _find_callers(self, results: list[TargetResult], text: str) -> list[TargetResult]:
+        """Return `results` with the lines of `text`, all edits made, that they leave behind."""
+        found: list[TargetResult] = []
+        for result in results:
+            outcome = result.outcome
+            if isinstance(outcome, Rewritten):
+                changed = changed_definitions(
+                    self._document.text, outcome.new_text, result.target.span, self._file.language
+                )
+                callers = find_callers(text, self._file.language, changed)
+                found.append(replace(result, outcome=replace(outcome, callers=callers)))
+            else:
+                found.append(result)
+        return found
 
     def _format(self, text: str) -> str | InputError:
         """Return `text` as the user's formatter prints it."""

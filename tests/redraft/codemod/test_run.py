@@ -178,7 +178,7 @@ def test_jsonl_is_a_line_a_file_then_the_summary(repo: Path, codemod):
 
 def test_json_is_one_object(repo: Path, codemod):
     record = json.loads(codemod("rename old", ".", "--json").out)
-    assert sorted(record) == ["broken", "files", "run", "skipped", "summary"]
+    assert sorted(record) == ["broken", "callers", "files", "run", "skipped", "summary"]
     assert [file["path"] for file in record["files"]] == ["lib/tools.py", "lib/web.js", "shop.py"]
 
 
@@ -474,7 +474,7 @@ def test_wrong_options_are_one_line_that_says_what_to_do(repo: Path, codemod, ar
 
 
 @pytest.mark.parametrize(
-    "args", [["--jobs", "0"], ["--limit", "x"], ["--write", "--check"], ["--no"]]
+    "args", [["--jobs", "0"], ["--limit", "x"], ["--write", "--check"], ["--nope"]]
 )
 def test_a_wrong_flag_shows_the_usage(repo: Path, codemod, args):
     ran = codemod("x", ".", *args)

@@ -4,13 +4,14 @@ A figure of the summary comes from `redraft.codemod.results.Summary`: a field th
 by itself, and `format_summary` says it in words, on the terminal and in the HTML page.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from redraft.codemod.plan import Estimate, Plan
 from redraft.codemod.results import FileResult, Summary, TargetResult
-from redraft.records import Refused
+from redraft.edit import describe_override
+from redraft.records import Caller, Refused, Rewritten
 from redraft.text.diff import unified_diff
 
 __all__ = [
@@ -33,12 +34,15 @@ def build_file_record(result: FileResult) -> dict[str, Any]:
         "written": result.written,
         "message": result.message,
         "diff": diff,
-        "targets": [_build_target_record(target) for target in result.targets],
+        "targets": [_build_target_record(target, result) for target in result.targets],
     }
 
 
-def _build_target_record(result: TargetResult) -> dict[str, Any]:
+def _build_target_record(result: TargetResult, file: FileResult) -> dict[str, Any]:
     refused = result.outcome if isinstance(result.outcome, Refused) else None
+    withheld = refused.withheld if refused else None
+    old_text = file.document.text if file.document else ""
+    callers = result.outcome.callers if isinstance(result.outcome, Rewritten) else ()
     return {
         "name": result.target.name,
         "kind": result.target.kind,
@@ -47,6 +51,9 @@ def _build_target_record(result: TargetResult) -> dict[str, Any]:
         "outcome": result.kind.partition(":")[0],
         "reason": refused.reason if refused else None,
         "message": refused.message if refused else "",
+        "lost": list(refused.lost) if refused else [],
+        "withheld_diff": unified_diff(old_text, withheld.new_text, file.path) if withheld else None,
+        "callers": [asdict(caller) for caller in callers],
         "cached": result.is_cached,
         "stats": asdict(result.outcome.stats),
     }
@@ -62,24 +69,32 @@ def build_plan_record(plan: Plan, estimate: Estimate | None) -> dict[str, Any]:
     }
 
 
-def build_run_record(summary: Summary, plan: Plan, run: str) -> dict[str, Any]:
-    """Return the JSON object of a whole run; `run` is its name, "" where it wrote nothing."""
+def build_run_record(
+    summary: Summary, plan: Plan, run: str, callers: Sequence[Caller] = ()
+) -> dict[str, Any]:
+    """Return the JSON object of a whole run; `run` is its name, "" where it wrote nothing.
+
+    callers: lines of all files of the plan that the edits leave behind.
+    """
     return {
         "summary": summary.as_dict(),
         "run": run or None,
+        "callers": [asdict(caller) for caller in callers],
         "skipped": [asdict(file) for file in plan.skipped],
         "broken": [asdict(file) for file in plan.inaccessible],
     }
 
 
-def describe_problems(result: FileResult) -> Iterator[str]:
-    """Yield one line for each refusal and failure."""
+def describe_problems(result: FileResult) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield a line for each refusal and failure, and the lines of code that would be lost."""
     if result.message:
-        yield f"{result.path}: {result.message}"
+        yield f"{result.path}: {result.message}", ()
     for target in result.targets:
         if isinstance(target.outcome, Refused):
             name = target.target.name
-            yield f"{result.path}:{target.line} {name}: {target.outcome.message}"
+            clause = describe_override(target.outcome)
+            message = f"{target.outcome.message}; {clause}" if clause else target.outcome.message
+            yield f"{result.path}:{target.line} {name}: {message}", target.outcome.lost
 
 
 def format_summary(
