@@ -1,10 +1,11 @@
-"""`redraft bench`: cost of passes, strategies on edits, exactness, waiting times of an editor.
+"""`redraft bench`: cost of passes, strategies on edits, exactness, waiting times, kept replies.
 
 Tables go to stdout, progress and notes to stderr, all figures to the file of --json. What redraft's
 developers measure besides is in redraft_bench.
 """
 
 import argparse
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -12,7 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from redraft import models
 from redraft.cli import bench_options, options, output
+from redraft.cli.target_spec import TargetSpec
 from redraft.errors import InputError
+from redraft.records import Span
 
 if TYPE_CHECKING:  # loads the native library: not for `redraft --help`
     from redraft.bench.edits import EditRecord, SkippedTask
@@ -31,7 +34,7 @@ def add_parser(subparsers: options.Subparsers) -> None:
     """Add the command `bench` with its own commands."""
     parser = subparsers.add_parser("bench", help="measure speed, exactness and costs here")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for add_command in (_add_cost, _add_edits, _add_exact, _add_latency):
+    for add_command in (_add_cost, _add_edits, _add_exact, _add_latency, _add_replies):
         add_command(commands)
 
 
@@ -249,3 +252,36 @@ def _run_latency(args: argparse.Namespace) -> int:
         args.json, {"conditions": conditions, **asdict(measured), "rows": aims}
     )
     return 0
+
+
+def _add_replies(commands: options.Subparsers) -> None:
+    parser = bench_options.add_command(
+        commands,
+        "replies",
+        "what is made of replies that are known to be good or bad, without a model",
+        _run_replies,
+    )
+    parser.add_argument(
+        "replies", metavar="FILE.jsonl", type=Path, help="a set as docs/replies.md describes it"
+    )
+
+
+def _run_replies(args: argparse.Namespace) -> int:
+    from redraft.bench import replies
+    from redraft.bench.results import markdown_table
+
+    def find_span(path: str, part: str, text: str, language: str | None) -> Span:
+        return TargetSpec(path=path, part=part).find_span(text, language)
+
+    judged = tuple(replies.judge(replies.load(args.replies, find_span)))
+    record = replies.summarize(judged)
+    rows = [(kind, *map(str, counts.values())) for kind, counts in record["kinds"].items()]
+    rows.append(("all", *map(str, record["summary"].values())))
+    head = ("kind", *(verdict.replace("_", " ") for verdict in record["summary"]))
+    print(markdown_table(head, rows), end="")
+    for case in record["failed"]:
+        message = f": {case['message']}" if case["message"] else ""
+        output.print_status(f"{case['id']} {case['verdict'].replace('_', ' ')}{message}")
+    if args.json:
+        args.json.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    return 2 if record["summary"]["wrong_accepted"] else 0

@@ -44,7 +44,7 @@ def test_imports_can_be_left_alone(repo: Path, codemod, how: str):
     assert ran.out.count("+    return Path(p).exists()") == 10
 
 
-CHECKED = "def check(cart):\n    audit(cart)\n    notify(cart.owner)\n    return cart.old\n"
+CHECKED = "def check(cart):\n    audit(cart)\n    notify(cart.owner)\n    return old(1)\n"
 
 
 def losing(source: str) -> str:
