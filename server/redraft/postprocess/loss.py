@@ -134,7 +134,15 @@ def _unmatched(alignment: Alignment, mine: Sequence[int], new: Sequence[str]) ->
     pairs = _pairs(old, new)
     rest = [i for i in range(len(old)) if i not in pairs]
     free = [j for j in range(len(new)) if j not in pairs.values()]
-    # As many lines as there were: each was written anew, however little they have in common.
+    # As many lines as there were: each was written anew, however little they have in common. A
+    # `return` stands for a `return` before it stands for a call.
+    for j in list(free):
+        keyword = _keyword(new[j])
+        alike = next((i for i in rest if keyword and _keyword(old[i]) == keyword), None)
+        if alike is not None:
+            pairs[alike] = j
+            rest.remove(alike)
+            free.remove(j)
     while rest and free:
         pairs[rest.pop(0)] = free.pop(0)
     everything = {token for line in alignment.reply for token in tokens_of(line)}
@@ -176,6 +184,12 @@ def _without_swapped(
         else:
             free.remove(same)
     return rest
+
+
+def _keyword(line: str) -> str:
+    """Return the keyword that `line` begins with, or ""."""
+    word = _TOKEN.match(line.strip())
+    return word[0] if word and word[0] in _KEYWORDS else ""
 
 
 def _pairs(old: Sequence[str], new: Sequence[str]) -> dict[int, int]:

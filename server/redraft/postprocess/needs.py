@@ -113,7 +113,7 @@ def _merge_texts(texts: Sequence[str], language: str) -> str:
         return (_merge_texts(imports, language) if imports else "") + "".join(others)
     lines = _join_names(list(statements.values()))
     if language in _SORTED:
-        lines.sort(key=_sort_key)
+        lines.sort(key=_key_among_new)
     ending = line_ending_at(texts[0], 0)
     # All have the blank lines of the place around them.
     start = max((text[: len(text) - len(text.lstrip("\r\n"))] for text in texts), key=len)
@@ -155,8 +155,9 @@ def _join_names(lines: Sequence[str]) -> list[str]:
     return joined
 
 
-def _sort_key(line: str) -> tuple[bool, bool, str]:
-    return not line.startswith("from __future__"), line.startswith("from "), line.casefold()
+def _key_among_new(line: str) -> tuple[bool, bool, str]:
+    """Sort what comes from the future first, and whole modules before names of modules."""
+    return not line.startswith("from __future__"), line.startswith("from "), _sort_key(line)
 
 
 def _overlaps(span: Span, request: EditRequest) -> bool:

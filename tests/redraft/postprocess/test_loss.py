@@ -29,6 +29,8 @@ def lost(shown, reply):
             "for i in a:|    n -= 1|for i in b:|    m += 1",
             "for i in a:|    m += 1|for i in b:|    k(n)", ["n -= 1"], id="swapped with another"),
         pytest.param("a = one()|b = two()", "a = one()|...", ["b = two()"], id="for dots"),
+        pytest.param(
+            "check(a)|return a", "return b", ["check(a)"], id="beside a return that was changed"),
     ],
 )  # fmt: skip
 def test_a_line_without_a_counterpart_is_named(shown, reply, named):

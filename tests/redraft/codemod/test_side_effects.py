@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.redraft.codemod.editing import Together
+from tests.redraft.codemod.rule_model import BatchRuleModel
 
 IMPORTING = "import os\n\n\n" + "\n\n".join(
     f"def f{i}(p):\n    return os.path.exists(p)\n" for i in range(10)
@@ -25,7 +25,7 @@ def test_ten_targets_of_a_file_that_add_the_same_import_add_one(repo: Path, code
     only_python(repo, IMPORTING)
     ran = codemod(
         *("use pathlib", "many.py", "--write", "--allow-dirty", "--jobs", str(jobs)),
-        model=Together(rule=to_pathlib),
+        model=BatchRuleModel(rule=to_pathlib),
     )
     assert ran.code == 0
     expected = IMPORTING.replace("os.path.exists(p)", "Path(p).exists()")
@@ -38,7 +38,7 @@ def test_imports_can_be_left_alone(repo: Path, codemod, how: str):
     only_python(repo, IMPORTING)
     (repo / "redraft.toml").write_text("imports = false\n" if how == "setting" else "")
     flags = ["--no-imports"] if how == "flag" else []
-    ran = codemod("use pathlib", "many.py", *flags, model=Together(rule=to_pathlib))
+    ran = codemod("use pathlib", "many.py", *flags, model=BatchRuleModel(rule=to_pathlib))
     assert ran.code == 0
     assert "pathlib" not in ran.out
     assert ran.out.count("+    return Path(p).exists()") == 10
@@ -53,7 +53,7 @@ def losing(source: str) -> str:
 
 def test_a_refusal_names_what_would_be_lost(repo: Path, codemod):
     only_python(repo, CHECKED)
-    ran = codemod("rename old", "many.py", "--json", model=Together(rule=losing))
+    ran = codemod("rename old", "many.py", "--json", model=BatchRuleModel(rule=losing))
     assert ran.code == 2
     assert "redraft: lost: notify(cart.owner)\n" in ran.err
     assert "--allow deletion" in ran.err
@@ -69,7 +69,7 @@ def test_a_loss_can_be_allowed(repo: Path, codemod, how: str):
     words = ["rename old", "many.py", "--allow", "deletion"]
     if how == "recipe":
         words = ["--recipe", "r.toml", "many.py"]
-    ran = codemod(*words, model=Together(rule=losing))
+    ran = codemod(*words, model=BatchRuleModel(rule=losing))
     assert ran.code == 0
     assert "-    notify(cart.owner)\n" in ran.out
 
@@ -92,16 +92,16 @@ def test_lines_of_all_planned_files_that_use_the_old_form_are_named(repo: Path, 
     (repo / "lib/tools.py").write_text(
         "from shop import old_total\n\n\ndef helper():\n    return old_total(1)\n"
     )
-    ran = codemod("call it new_total", ".", "--json", model=Together(rule=rename_definitions))
-    said = json.loads(ran.out)
-    places = [(caller["path"], caller["line"], caller["text"]) for caller in said["callers"]]
+    ran = codemod("call it new_total", ".", "--json", model=BatchRuleModel(rule=rename_definitions))
+    record = json.loads(ran.out)
+    places = [(caller["path"], caller["line"], caller["text"]) for caller in record["callers"]]
     assert places == [
         ("lib/tools.py", 1, "from shop import old_total"),
         ("lib/tools.py", 5, "return old_total(1)"),
         ("shop.py", 5, "TOTAL = old_total(1)"),
     ]
-    assert {caller["definition"] for caller in said["callers"]} == {"old_total"}
-    targets = {file["path"]: file["targets"] for file in said["files"]}
+    assert {caller["definition"] for caller in record["callers"]} == {"old_total"}
+    targets = {file["path"]: file["targets"] for file in record["files"]}
     assert [caller["line"] for caller in targets["shop.py"][0]["callers"]] == [5]
     expected = "3 lines still use the old form of old_total: lib/tools.py:1, lib/tools.py:5,"
     assert f"redraft: callers  {expected} shop.py:5\n" in ran.err
