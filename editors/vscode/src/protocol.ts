@@ -77,8 +77,8 @@ export const ErrorCode = {
    */
   STALE: -32801,
   /**
-   * Could not be done; the message says why and what to do. Where the model was asked,
-   * `data.reason` is a `Reason`.
+   * Could not be done; the message says why and what to do. Where the model was asked, `data` is a
+   * `Refusal`.
    */
   FAILED: -32803,
 } as const;
@@ -89,7 +89,7 @@ export type Ending = "applied" | "preview" | "unchanged" | "failed" | "cancelled
 
 export type ModelState = "unloaded" | "loading" | "loaded";
 
-/** Why the model was asked and yet there is no edit: `data.reason` of `ErrorCode.FAILED`. */
+/** Why the model was asked and yet there is no edit: `reason` of a `Refusal`. */
 export type Reason =
   "token_limit" | "elision" | "parse_broken" | "deletion" | "no_code" | "context" | "timeout";
 
@@ -228,6 +228,19 @@ export interface EditPreview extends EndedEdit {
   readonly edits: readonly TextEdit[];
   /** The version of the document they are for. */
   readonly version: number;
+}
+
+/** `data` of the error for an edit that the model's reply did not lead to. */
+export interface Refusal {
+  readonly reason: Reason;
+  readonly stats: EditStats;
+  /** The lines that the edit would leave out, where that is the reason. */
+  readonly lost: readonly string[];
+  /**
+   * The edit all the same, for a user who wants to look at it and apply it anyway; null where the
+   * reply makes none, or the code was changed meanwhile.
+   */
+  readonly withheld: EditPreview | null;
 }
 
 /** The progress of an edit. */

@@ -49,6 +49,7 @@ __all__ = [
     "Phase",
     "PromptParams",
     "Reason",
+    "Refusal",
     "Scope",
     "Status",
     "Trace",
@@ -112,7 +113,7 @@ ModelState: TypeAlias = Literal["unloaded", "loading", "loaded"]
 Reason: TypeAlias = Literal[
     "token_limit", "elision", "parse_broken", "deletion", "no_code", "context", "timeout"
 ]
-"""Why the model was asked and yet there is no edit: `data.reason` of `ErrorCode.FAILED`."""
+"""Why the model was asked and yet there is no edit: `reason` of a `Refusal`."""
 
 
 class ErrorCode(IntEnum):
@@ -126,8 +127,8 @@ class ErrorCode(IntEnum):
     computed; `data.reason` is `stale`."""
 
     FAILED = types.LSPErrorCodes.RequestFailed.value
-    """Could not be done; the message says why and what to do. Where the model was asked,
-    `data.reason` is a `Reason`."""
+    """Could not be done; the message says why and what to do. Where the model was asked, `data` is
+    a `Refusal`."""
 
 
 class InitializationOptions(TypedDict, total=False):
@@ -287,6 +288,19 @@ class EditPreview(EndedEdit):
 
     version: int
     """The version of the document they are for."""
+
+
+class Refusal(TypedDict):
+    """`data` of the error for an edit that the model's reply did not lead to."""
+
+    reason: Reason
+    stats: EditStats
+    lost: list[str]
+    """The lines that the edit would leave out, where that is the reason."""
+
+    withheld: EditPreview | None
+    """The edit all the same, for a user who wants to look at it and apply it anyway; null where the
+    reply makes none, or the code was changed meanwhile."""
 
 
 EditResult: TypeAlias = EditDone | EditPreview

@@ -5,11 +5,13 @@ Lines break where the protocol says and columns count in the negotiated unit, bo
 edits; code that computes one holds a `Snapshot`.
 
 A change elsewhere in a document moves a target exactly; a change that touches it widens it, and
-only a target whose text is still the same is found. The text is never searched.
+only a target whose text is still the same is found. What an edit adds outside of its target moves
+with the line that it stands in or goes in front of. The text is never searched.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote, urlsplit
 from weakref import WeakSet
@@ -19,7 +21,7 @@ from pygls import uris
 
 from redraft.records import Replacement, Span
 from redraft.syntax import language_of
-from redraft.text.lines import LineIndex, Unit
+from redraft.text.lines import LineIndex, Unit, line_ending
 
 __all__ = [
     "DocumentChange",
@@ -30,7 +32,6 @@ __all__ = [
     "find_change",
     "locate_target",
     "path_from_uri",
-    "shift_replacements",
     "to_range",
     "to_span",
     "to_text_edits",
@@ -133,6 +134,39 @@ class OpenDocument:
         """Return where `target` of a snapshot lies now; None if it was changed."""
         return locate_target(target, snapshot.changes, snapshot.text, self.text)
 
+    def place(
+        self, replacements: Iterable[Replacement], target: Span, snapshot: Snapshot
+    ) -> tuple[Replacement, ...] | None:
+        """Return an edit of a snapshot as one of the document now; None if its places were changed.
+
+        Replacements inside `target` move with it. Any other moves with its line: an import that is
+        inserted stays in front of the line that it was to go in front of.
+        """
+        moved_target = self.locate(target, snapshot)
+        if moved_target is None:
+            return None
+        placed: list[Replacement] = []
+        for replacement in replacements:
+            span = replacement.span
+            old, new = target, moved_target
+            if span not in target:
+                old = find_lines(span, snapshot.index)
+                place = self.locate(old, snapshot)
+                if place is None or not self._begins_line(place.start):
+                    return None
+                new = place
+            distance = new.start - old.start
+            moved = Span(span.start + distance, span.stop + distance)
+            placed.append(replace(replacement, span=moved))
+        # Lines that were taken out and put back elsewhere may have changed places.
+        is_in_order = all(
+            before.span.stop <= after.span.start for before, after in pairwise(placed)
+        )
+        return tuple(placed) if is_in_order else None
+
+    def _begins_line(self, offset: int) -> bool:
+        return self.index.line_span(self.index.line_at(offset)).start == offset
+
 
 class Documents:
     """The open documents by URI; `folders` are those of the workspace."""
@@ -212,6 +246,14 @@ def locate_target(
     return span if span.of(new) == target.of(old) else None
 
 
+def find_lines(span: Span, index: LineIndex) -> Span:
+    """Return the lines that `span` touches; the last one's ending only where `span` holds it."""
+    first = index.line_span(index.line_at(span.start))
+    last = index.line_span(index.line_at(max(span.start, span.stop - 1)))
+    stop = last.stop - len(line_ending(last.of(index.text)))
+    return Span(first.start, max(span.stop, stop))
+
+
 def describe_change(replacement: Replacement, new: str) -> DocumentChange:
     """Return what a replacement, which led to the text `new`, does to places around it."""
     start = replacement.span.start
@@ -229,19 +271,6 @@ def find_change(old: str, new: str) -> Replacement:
     start = _common_start(old, new)
     n_end = _common_start(old[start:][::-1], new[start:][::-1])
     return Replacement(span=Span(start, len(old) - n_end), new_text=new[start : len(new) - n_end])
-
-
-def shift_replacements(
-    replacements: Iterable[Replacement], distance: int
-) -> tuple[Replacement, ...]:
-    """Return the replacements moved by `distance` code points."""
-    return tuple(
-        Replacement(
-            span=Span(replacement.span.start + distance, replacement.span.stop + distance),
-            new_text=replacement.new_text,
-        )
-        for replacement in replacements
-    )
 
 
 def _common_start(a: str, b: str) -> int:

@@ -26,7 +26,6 @@ from redraft.lsp.documents import (
     OpenDocument,
     Snapshot,
     path_from_uri,
-    shift_replacements,
     to_text_edits,
 )
 from redraft.lsp.model_worker import LanguageModel, ModelWorker
@@ -255,14 +254,16 @@ class EditSessions:
         def build_request() -> tuple[EditRequest, Settings]:
             language = document.language
             index = edit.snapshot.index
+            settings = self._config.load_settings(path_from_uri(document.uri))
             request = EditRequest(
                 path=document.display_path,
                 text=index.text,
                 target=find_target(edit.command, index, language, self._client.unit),
                 instruction=edit.command.instruction,
                 language=language,
+                adds_imports=settings.imports,
             )
-            return request, self._config.load_settings(path_from_uri(document.uri))
+            return request, settings
 
         try:
             # Files are read and the text is parsed: not on the loop.
@@ -316,29 +317,39 @@ class EditSessions:
         if isinstance(outcome, Refused):
             if outcome.reason == "cancelled":
                 raise asyncio.CancelledError
-            raise responses.refused_error(outcome)
-        ended: contract.EndedEdit = {
-            "id": edit.id,
-            "uri": edit.document.uri,
-            "notes": list(outcome.notes),
-            "stats": responses.convert_stats(outcome.stats),
-        }
+            raise responses.refused_error(outcome, self._preview_withheld(outcome, edit, request))
         if isinstance(outcome, Unchanged):
-            unchanged: contract.EditDone = {**ended, "outcome": "unchanged"}
+            unchanged: contract.EditDone = {**_end(edit, outcome), "outcome": "unchanged"}
             return unchanged
         if edit.command.preview:
-            replacements, workspace_edit = self._propose(edit, request, outcome)
-            preview: contract.EditPreview = {
-                **ended,
-                "outcome": "preview",
-                "edit": workspace_edit,
-                "edits": to_text_edits(replacements, edit.document.index, self._client.unit),
-                "version": edit.document.version,
-            }
-            return preview
+            return self._build_preview(outcome, edit, request)
         await self._apply(edit, request, outcome)
-        applied: contract.EditDone = {**ended, "outcome": "applied"}
+        applied: contract.EditDone = {**_end(edit, outcome), "outcome": "applied"}
         return applied
+
+    def _build_preview(
+        self, outcome: Rewritten, edit: RunningEdit, request: EditRequest
+    ) -> contract.EditPreview:
+        """Return the edit of the document as it is now. Raises -32801 if its places changed."""
+        replacements, workspace_edit = self._propose(edit, request, outcome)
+        return {
+            **_end(edit, outcome),
+            "outcome": "preview",
+            "edit": workspace_edit,
+            "edits": to_text_edits(replacements, edit.document.index, self._client.unit),
+            "version": edit.document.version,
+        }
+
+    def _preview_withheld(
+        self, outcome: Refused, edit: RunningEdit, request: EditRequest
+    ) -> contract.EditPreview | None:
+        """Return the edit that was refused; None where there is none, or nobody waits to see it."""
+        if outcome.withheld is None or not edit.command.wait:
+            return None
+        try:
+            return self._build_preview(outcome.withheld, edit, request)
+        except JsonRpcException:  # stale: the reason of the refusal is what the user wants to know
+            return None
 
     async def _apply(self, edit: RunningEdit, request: EditRequest, outcome: Rewritten) -> None:
         """Have the client apply the edit. Raises -32803 where it does not."""
@@ -367,14 +378,12 @@ class EditSessions:
     def _propose(
         self, edit: RunningEdit, request: EditRequest, outcome: Rewritten
     ) -> tuple[tuple[Replacement, ...], types.WorkspaceEdit]:
-        """Return the edit of the document as it is now. Raises -32801 if its target changed."""
-        target = edit.document.locate(request.target, edit.snapshot)
-        if target is None:
+        """Return the edit of the document as it is now. Raises -32801 if its places changed."""
+        replacements = edit.document.place(outcome.replacements, request.target, edit.snapshot)
+        if replacements is None:
             raise responses.stale_error(
                 "the code being edited was changed meanwhile; nothing was applied. Ask again"
             )
-        distance = target.start - request.target.start
-        replacements = shift_replacements(outcome.replacements, distance)
         workspace_edit = self._client.build_workspace_edit(
             edit.document, replacements, edit.label, confirm=self._config.editor.confirm
         )
@@ -395,6 +404,16 @@ class EditSessions:
                 notes = [*notes, "no changes"]
             for note in notes:
                 self._client.show(types.MessageType.Info, note)
+
+
+def _end(edit: RunningEdit, outcome: Rewritten | Unchanged) -> contract.EndedEdit:
+    """Return the part of the answer that every edit that has ended has."""
+    return {
+        "id": edit.id,
+        "uri": edit.document.uri,
+        "notes": list(outcome.notes),
+        "stats": responses.convert_stats(outcome.stats),
+    }
 
 
 def throttle(report: Callable[[Progress], object]) -> Callable[[Progress], None]:

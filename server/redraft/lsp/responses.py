@@ -3,6 +3,7 @@
 Knows the shapes of `redraft.lsp.contract`; nothing of the server or of when it answers.
 """
 
+import re
 from collections.abc import Mapping
 from itertools import groupby
 from operator import itemgetter
@@ -21,6 +22,10 @@ _LIMITS: Final[Mapping[str, tuple[str, str]]] = {
     "token_limit": ("max_tokens", "redraft.maxTokens"),
     "timeout": ("timeout", "redraft.timeout"),
 }
+
+# The command line's flag that overrides a refusal, and what leads to it in the sentence. An editor
+# has a button for that, or nothing.
+_FLAG: Final = re.compile(r"(, or(?:, to [^,]+,)?|; if that is meant,) allow it with --allow \w+")
 
 
 def convert_stats(stats: records.Stats) -> contract.EditStats:
@@ -70,8 +75,20 @@ def stale_error(message: str) -> JsonRpcException:
     return JsonRpcException(message, contract.ErrorCode.STALE.value, {"reason": "stale"})
 
 
-def refused_error(outcome: records.Refused) -> JsonRpcException:
-    """Return the error for an edit whose reply from the model was refused (-32803)."""
+def refused_error(
+    outcome: records.Refused, withheld: contract.EditPreview | None = None
+) -> JsonRpcException:
+    """Return the error for an edit whose reply from the model was refused (-32803).
+
+    withheld: the edit all the same, for a client whose user may apply it anyway.
+    """
     key, name = _LIMITS.get(outcome.reason, ("", ""))
     message = outcome.message.replace(key, name) if key else outcome.message
-    return failed_error(message, reason=outcome.reason, stats=convert_stats(outcome.stats))
+    message = _FLAG.sub(r"\1 apply it anyway" if withheld else "", message)
+    refusal: contract.Refusal = {
+        "reason": outcome.reason,  # type: ignore[typeddict-item]  # neither stale nor cancelled
+        "stats": convert_stats(outcome.stats),
+        "lost": list(outcome.lost),
+        "withheld": withheld,
+    }
+    return failed_error(message, **refusal)

@@ -24,6 +24,47 @@ class Cart:
         return len(self.items)
 '''
 
+# An edit of `area` that needs an import, and one that leaves out a line of it.
+AREA = """\
+import os
+from typing import Any
+
+
+def area(circle: Any) -> float:
+    circle.check()
+    return 3.14 * circle.radius**2
+
+
+print(os.name)
+"""
+AREA_REPLY = """\
+import math
+from typing import Any, cast
+
+
+def area(circle: Any) -> float:
+    circle.check()
+    return cast(float, math.pi * circle.radius**2)
+"""
+AREA_NEW = """\
+import os
+import math
+from typing import Any, cast
+
+
+def area(circle: Any) -> float:
+    circle.check()
+    return cast(float, math.pi * circle.radius**2)
+
+
+print(os.name)
+"""
+AREA_LOSS = """\
+def area(circle: Any) -> float:
+    return 3.1416 * circle.radius**2
+"""
+AREA_LOST = AREA.replace("    circle.check()\n", "").replace("3.14", "3.1416")
+
 
 @pytest.fixture
 def shop() -> str:

@@ -199,3 +199,56 @@ def test_a_found_place_is_where_untouched_text_went(seed: int) -> None:
     letters = target.of(old).replace("\n", "")
     if place and letters:
         assert place.start <= text.index(letters[0]) < place.stop
+
+
+def insertion(offset: int) -> Replacement:
+    return Replacement(span=Span(offset, offset), new_text="import x\n")
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("seed", range(100))
+def test_what_an_edit_inserts_stays_in_front_of_its_line(seed: int, ending: str) -> None:
+    rng = random.Random(seed)
+    letters = [chr(0x4E00 + n) for n in range(20)]  # one on each line, so that it can be looked up
+    text = "".join(f"{letter}{ending}" for letter in letters)
+    line = len(ending) + 1
+    target = Span(15 * line, 17 * line - len(ending))
+    places = [insertion(line * rng.randrange(12)), Replacement(span=target, new_text="new")]
+    document = open_document(text)
+    snapshot = document.snapshot()
+    client = OpenDocument(document.uri, text)
+    for version in range(2, 2 + rng.randrange(1, 5)):
+        start = rng.randrange(len(client.text) + 1)
+        stop = min(len(client.text), start + rng.choice([0, 0, 0, 1, line]))
+        if any(between_cr_and_lf(client.text, offset) for offset in (start, stop)):
+            continue
+        new = rng.choice(["a", f"a{ending}", f"{ending}a", ending, ""])
+        document.change([event(client, start, stop, new, "utf-16")], version, "utf-16")
+        client.text = client.text[:start] + new + client.text[stop:]
+    placed = document.place(places, target, snapshot)
+    if placed is None:
+        return
+    inserted, replaced = placed
+    assert document.text[inserted.span.start] == text[places[0].span.start]
+    assert inserted.span.start == 0 or document.text[inserted.span.start - 1] in "\r\n"
+    assert replaced.span.of(document.text) == target.of(text)
+
+
+def test_what_an_edit_adds_in_lines_that_changed_places_is_not_placed() -> None:
+    document = open_document("a\nb\nc\ndef f():\n")
+    snapshot = document.snapshot()
+    client = OpenDocument(document.uri, document.text)
+    first, second = event(client, 0, 2, "", "utf-16"), None
+    client.text = client.text[2:]
+    second = event(client, 2, 2, "a\n", "utf-16")
+    document.change([first, second], 2, "utf-16")
+    assert document.text == "b\na\nc\ndef f():\n"
+    assert document.place([insertion(0), insertion(2)], Span(6, 14), snapshot) is None
+
+
+def test_nothing_is_placed_where_the_line_break_before_it_is_gone() -> None:
+    document = open_document("a\n\n\ndef f():\n")
+    snapshot = document.snapshot()
+    client = OpenDocument(document.uri, document.text)
+    document.change([event(client, 1, 2, "", "utf-16")], 2, "utf-16")
+    assert document.place([insertion(2)], Span(4, 12), snapshot) is None

@@ -6,7 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.redraft.lsp.conftest import SHOP, script
+from tests.redraft.lsp.conftest import (
+    AREA,
+    AREA_LOSS,
+    AREA_LOST,
+    AREA_NEW,
+    AREA_REPLY,
+    SHOP,
+    script,
+)
 from tests.redraft.lsp.editor import CAPABILITIES, Editor, OpenDocument, ResponseError
 
 URI = "file:///work/shop.py"
@@ -208,6 +216,163 @@ async def test_cancelling_while_the_editor_applies_does_not_deny_the_edit() -> N
         editor.on_request["workspace/applyEdit"] = cancel_then_apply
         id_, answer = editor.begin_edit(document, RENAME, scope="file")
         assert (await answer)["outcome"] == "applied"
+
+
+IMPORTING = script(reply=f"{AREA_REPLY}```\n", prefill_s=0.3)
+LOSING = script(reply=f"{AREA_LOSS}```\n")
+
+
+async def test_an_edit_with_imports_is_one_edit_of_several_places() -> None:
+    async with Editor() as editor:
+        document = editor.open(URI, AREA)
+        await editor.edit(document, IMPORTING, position=position_of(editor, document, "3.14"))
+        assert document.text == AREA_NEW
+        (params,) = editor.applied
+        (change,) = params["edit"]["documentChanges"]
+        assert len(change["edits"]) >= 3
+        assert all(edit["range"]["end"]["line"] <= 6 for edit in change["edits"])
+
+
+async def test_the_setting_imports_keeps_an_edit_inside_its_target() -> None:
+    async with Editor(settings={"imports": False}) as editor:
+        document = editor.open(URI, AREA)
+        place = position_of(editor, document, "3.14")
+        answer = await editor.edit(document, IMPORTING, position=place)
+        head = AREA.partition("def")[0]
+        assert document.text == head + "def" + AREA_NEW.partition("def")[2]
+        assert any("imports" in note for note in answer["notes"])
+
+
+@pytest.mark.parametrize(
+    ("before", "typed"),
+    [
+        ("import os\nfrom", '"""Areas."""\n\n'),
+        ("\nfrom", "  # the system's"),
+        ("\nfrom", "\nimport re"),
+        ("\n\ndef", "\nPI = 3"),
+        ("def", "# Areas\n"),
+        ("\n\n\nprint", "\n\n\nONE = 1"),
+        ("print", "print(1)\n"),
+    ],
+    ids=[
+        "a docstring above the imports",
+        "behind the import above",
+        "an import of the user's",
+        "between imports and target",
+        "a line right above the target",
+        "a line right below the target",
+        "below the target",
+    ],
+)
+async def test_what_is_typed_around_an_import_that_is_added_stays(before: str, typed: str) -> None:
+    async with Editor() as editor:
+        document = editor.open(URI, AREA)
+        place = position_of(editor, document, "3.14")
+        _, answer = editor.begin_edit(document, IMPORTING, position=place)
+        await editor.until("$/progress")
+        start = AREA.index(before)
+        editor.change(document, start, start, typed)
+        assert (await answer)["outcome"] == "applied"
+        expected = AREA_NEW.replace("import math\n", "").replace(before, typed + before)
+        assert document.text == expected.replace("from typing", "import math\nfrom typing")
+
+
+@pytest.mark.parametrize(
+    ("part", "new"),
+    [
+        ("typing", "collections.abc"),
+        ("Any\n", "Any, Final\n"),
+        ("\nfrom", "; from"),
+        ("3.14", "3.1"),
+    ],
+    ids=["another module", "another name", "the line break before it", "the target"],
+)
+async def test_a_change_of_a_line_that_takes_an_import_makes_the_edit_stale(
+    part: str, new: str
+) -> None:
+    async with Editor() as editor:
+        document = editor.open(URI, AREA)
+        place = position_of(editor, document, "3.14")
+        _, answer = editor.begin_edit(document, IMPORTING, position=place)
+        await editor.until("$/progress")
+        start = AREA.index(part)
+        editor.change(document, start, start + len(part), new)
+        error = await error_of(answer)
+        assert (error.code, error.data) == (-32801, {"reason": "stale"})
+        assert document.text == AREA.replace(part, new, 1)
+        assert not editor.applied
+
+
+async def test_a_refused_edit_can_be_looked_at_and_applied_anyway() -> None:
+    async with Editor() as editor:
+        document = editor.open(URI, AREA)
+        place = position_of(editor, document, "3.14")
+        _, answer = editor.begin_edit(document, LOSING, position=place, id="mine")
+        error = await error_of(answer)
+        assert error.code == -32803
+        assert error.message.endswith("or apply it anyway")
+        assert error.data["reason"] == "deletion"
+        assert [line.strip() for line in error.data["lost"]] == ["circle.check()"]
+        withheld = error.data["withheld"]
+        assert (withheld["id"], withheld["uri"], withheld["outcome"]) == ("mine", URI, "preview")
+        assert withheld["version"] == document.version
+        (change,) = withheld["edit"]["documentChanges"]
+        assert change["edits"] == withheld["edits"]
+        assert not editor.applied
+        document.apply(withheld["edits"], editor.unit)
+        assert document.text == AREA_LOST
+        (traced,) = (await editor.command("redraft.showTrace"))["edits"]
+        assert (traced["outcome"], traced["reason"]) == ("failed", "deletion")
+        assert "circle" not in str(traced)
+    assert "circle" not in editor.stderr
+
+
+async def test_a_refused_edit_is_withheld_in_the_document_as_it_is_by_then() -> None:
+    async with Editor() as editor:
+        document = editor.open(URI, AREA)
+        place = position_of(editor, document, "3.14")
+        losing = script(reply=f"{AREA_LOSS}```\n", prefill_s=0.3)
+        _, answer = editor.begin_edit(document, losing, position=place)
+        await editor.until("$/progress")
+        editor.change(document, 0, 0, "# typed\n")
+        withheld = (await error_of(answer)).data["withheld"]
+        assert withheld["version"] == document.version
+        document.apply(withheld["edits"], editor.unit)
+        assert document.text == "# typed\n" + AREA_LOST
+
+
+@pytest.mark.parametrize("part", ["3.14", "circle.check()"])
+async def test_a_refused_edit_of_code_that_was_changed_is_not_shown(part: str) -> None:
+    async with Editor() as editor:
+        document = editor.open(URI, AREA)
+        place = position_of(editor, document, "3.14")
+        losing = script(reply=f"{AREA_LOSS}```\n", prefill_s=0.3)
+        _, answer = editor.begin_edit(document, losing, position=place)
+        await editor.until("$/progress")
+        start = AREA.index(part)
+        editor.change(document, start, start + 1, "")
+        error = await error_of(answer)
+        assert (error.data["reason"], error.data["withheld"]) == ("deletion", None)
+        assert "anyway" not in error.message
+
+
+async def test_a_refusal_that_no_request_waits_for_names_no_way_that_there_is_not() -> None:
+    async with Editor() as editor:
+        document = editor.open(URI, AREA)
+        place = position_of(editor, document, "3.14")
+        await editor.edit(document, LOSING, position=place, wait=False)
+        message = (await editor.until("window/showMessage"))["message"]
+        assert message.endswith("if that is meant, say so in the instruction")
+
+
+@pytest.mark.parametrize("reply", ["", "def area(:\n"], ids=["no code", "no valid code"])
+async def test_no_refusal_names_a_flag_of_the_command_line(reply: str) -> None:
+    async with Editor() as editor:
+        document = editor.open(URI, AREA)
+        place = position_of(editor, document, "3.14")
+        instruction = script(reply=f"{reply}```\n")
+        _, answer = editor.begin_edit(document, instruction, position=place)
+        assert " --" not in (await error_of(answer)).message
 
 
 async def test_annotations_go_only_to_a_client_that_knows_them() -> None:

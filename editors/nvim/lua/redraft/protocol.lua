@@ -7,7 +7,7 @@
 
 ---@alias redraft.ModelState "unloaded"|"loading"|"loaded"
 
---- Why the model was asked and yet there is no edit: `data.reason` of `ErrorCode.FAILED`.
+--- Why the model was asked and yet there is no edit: `reason` of a `Refusal`.
 ---@alias redraft.Reason
 ---| "token_limit"
 ---| "elision"
@@ -137,6 +137,16 @@
 --- The version of the document they are for.
 ---@field version integer
 
+--- `data` of the error for an edit that the model's reply did not lead to.
+---@class redraft.Refusal
+---@field reason redraft.Reason
+---@field stats redraft.EditStats
+--- The lines that the edit would leave out, where that is the reason.
+---@field lost string[]
+--- The edit all the same, for a user who wants to look at it and apply it anyway; null where the
+--- reply makes none, or the code was changed meanwhile.
+---@field withheld? redraft.EditPreview
+
 --- The progress of an edit.
 ---@class redraft.EditProgress
 --- The edit's name.
@@ -238,8 +248,8 @@ return {
     --- Stale: `version` is not the document's, or the target was changed while the edit was
     --- computed; `data.reason` is `stale`.
     STALE = -32801,
-    --- Could not be done; the message says why and what to do. Where the model was asked,
-    --- `data.reason` is a `Reason`.
+    --- Could not be done; the message says why and what to do. Where the model was asked, `data` is
+    --- a `Refusal`.
     FAILED = -32803,
   },
 }
