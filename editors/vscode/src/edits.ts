@@ -4,9 +4,12 @@ import {
   type CancellationToken,
   type Disposable,
   EventEmitter,
+  Location,
+  Position,
   type Progress,
   ProgressLocation,
   WorkspaceEdit,
+  commands,
   window,
   workspace,
 } from "vscode";
@@ -27,6 +30,7 @@ import {
   type EditParams,
   type EditResult,
   ErrorCode,
+  type OutdatedUse,
   type Partial,
   type TextEdit,
 } from "./protocol";
@@ -58,7 +62,7 @@ export class Edits implements Disposable {
       await this.present(request, await this.compute(request, mode), mode);
     } catch (error) {
       if (!(error instanceof NotReadyError)) {
-        this.notify(notices.createFailureNotice(notices.readFailure(error)), request);
+        this.notifyFailure(request, notices.readFailure(error), mode);
       }
     }
   }
@@ -89,6 +93,16 @@ export class Edits implements Disposable {
       retry: () => this.retry(request),
       ...handlers,
     });
+  }
+
+  /** Show that an edit was applied, and the lines that it leaves behind, if any. */
+  notifyApplied(request: EditRequest, { callers }: EditResult): void {
+    this.notify(notices.APPLIED, request);
+    if (callers.length > 0) {
+      this.notify(notices.createCallersNotice(request.fileName, callers), request, {
+        callers: () => showCallers(request, callers),
+      });
+    }
   }
 
   /**
@@ -124,16 +138,32 @@ export class Edits implements Disposable {
       void showNotice(notices.createNotice("info", note, []));
     }
     if (result.outcome !== "preview") {
-      this.notify(result.outcome === "applied" ? notices.APPLIED : notices.UNCHANGED, request);
+      if (result.outcome === "applied") {
+        this.notifyApplied(request, result);
+      } else {
+        this.notify(notices.UNCHANGED, request);
+      }
     } else if (result.version !== request.document.version) {
       this.notify(notices.createOutdatedNotice(request.fileName), request);
     } else if (mode === "diff") {
-      await this.previews.show(request, result.edits);
+      await this.previews.show(request, result);
       this.notify(notices.createCostNotice(result.stats), request);
     } else {
-      const isApplied = await this.apply(request, result.edits, "confirm");
-      this.notify(isApplied ? notices.APPLIED : notices.REJECTED, request);
+      if (await this.apply(request, result.edits, "confirm")) {
+        this.notifyApplied(request, result);
+      } else {
+        this.notify(notices.REJECTED, request);
+      }
     }
+  }
+
+  /** Show why there is no edit; one that was refused can be looked at, and then applied anyway. */
+  private notifyFailure(request: EditRequest, failure: notices.Failure, mode: PreviewMode): void {
+    const { withheld } = failure;
+    const handlers: ButtonHandlers = withheld
+      ? { anyway: () => this.present(request, withheld, mode === "apply" ? "diff" : mode) }
+      : {};
+    this.notify(notices.createFailureNotice(failure), request, handlers);
   }
 
   /** Have the server compute the edit, with a progress notification. */
@@ -202,6 +232,16 @@ function rejectOnCancel(token: CancellationToken): Promise<never> {
       reject(Object.assign(new Error("cancelled"), { code: ErrorCode.CANCELLED }));
     });
   });
+}
+
+/** Show the lines in a list to go through, with the code around each. */
+async function showCallers(
+  { document, range }: EditRequest,
+  callers: readonly OutdatedUse[],
+): Promise<void> {
+  const locations = callers.map((use) => new Location(document.uri, fromProtocolRange(use.range)));
+  const place = range?.start ?? new Position(0, 0);
+  await commands.executeCommand("editor.action.showReferences", document.uri, place, locations);
 }
 
 function buildParams(

@@ -21,15 +21,15 @@ import {
 import { formatDiffTitle } from "./core/format";
 import { applyEdits, getFirstChangedLine } from "./core/text";
 import type { EditRequest } from "./editRequests";
-import type { TextEdit } from "./protocol";
+import type { EditPreview } from "./protocol";
 import { closeTabs, getTabUri } from "./tabs";
 
 export const SCHEME = "redraft-preview";
 
 export interface Preview {
   readonly request: EditRequest;
-  readonly base: string; // the document's text that `edits` are for
-  readonly edits: readonly TextEdit[];
+  readonly base: string; // the document's text that the edits of `result` are for
+  readonly result: EditPreview;
   readonly proposed: string;
   readonly proposedUri: Uri;
   readonly column: ViewColumn;
@@ -73,16 +73,16 @@ export class Previews implements Disposable {
     return this.previews.size;
   }
 
-  /** Show what `edits` make of the document as it is now, in the place of an earlier preview. */
-  async show(request: EditRequest, edits: readonly TextEdit[]): Promise<void> {
+  /** Show what `result` makes of the document as it is now, in the place of an earlier preview. */
+  async show(request: EditRequest, result: EditPreview): Promise<void> {
     const { document } = request;
     await this.close(this.findByUri(document.uri));
     const base = document.getText();
     const preview: Preview = {
       request,
       base,
-      edits,
-      proposed: applyEdits(base, edits),
+      result,
+      proposed: applyEdits(base, result.edits),
       // The query makes each one new: VS Code would show an older text of the same URI.
       proposedUri: document.uri.with({ scheme: SCHEME, query: String(++this.nShown) }),
       column: window.activeTextEditor?.viewColumn ?? ViewColumn.Active,
@@ -100,7 +100,7 @@ export class Previews implements Disposable {
   async reveal(preview: Preview): Promise<void> {
     const { document, label, fileName } = preview.request;
     const title = formatDiffTitle(fileName, label);
-    const line = getFirstChangedLine(preview.edits);
+    const line = getFirstChangedLine(preview.result.edits);
     // Not in a preview tab: it would take the place of the file's own.
     const options = {
       preview: false,
@@ -152,7 +152,9 @@ export class Previews implements Disposable {
     }
     // After other changes of the file, the line of the first change is known only roughly.
     const isMoved = document.uri.scheme !== SCHEME && document.getText() !== preview.base;
-    const line = isMoved ? preview.request.range?.start.line : getFirstChangedLine(preview.edits);
+    const line = isMoved
+      ? preview.request.range?.start.line
+      : getFirstChangedLine(preview.result.edits);
     const place = new Range(line ?? 0, 0, line ?? 0, 0);
     const uri = preview.request.document.uri;
     const lenses = [

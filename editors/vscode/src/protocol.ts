@@ -203,6 +203,15 @@ export interface EditStarted {
   readonly outcome: "started";
 }
 
+/** A line that still uses a definition as it was before the edit. */
+export interface OutdatedUse {
+  /** The line, without the white space around it, in the document after the edit. */
+  readonly range: Range;
+  readonly text: string;
+  /** The name the definition had. */
+  readonly definition: string;
+}
+
 /** The part of the answer that every edit that has ended has. */
 export interface EndedEdit {
   /** The edit's name. */
@@ -211,6 +220,11 @@ export interface EndedEdit {
   readonly uri: string;
   /** Sentences for the user, such as what was left out of the prompt. */
   readonly notes: readonly string[];
+  /**
+   * Lines of the document that do not fit a definition that the edit renamed, or gave other
+   * parameters.
+   */
+  readonly callers: readonly OutdatedUse[];
   readonly stats: EditStats;
 }
 

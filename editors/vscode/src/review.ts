@@ -1,7 +1,7 @@
 /** Accepting and rejecting a preview. */
 
 import { type TextDocument, window, workspace } from "vscode";
-import { APPLIED, REJECTED, createNotAppliedNotice, createOutdatedNotice } from "./core/notices";
+import { REJECTED, createNotAppliedNotice, createOutdatedNotice } from "./core/notices";
 import type { Edits } from "./edits";
 import type { Preview, Previews } from "./previews";
 
@@ -21,10 +21,10 @@ export async function accept(preview: Preview, previews: Previews, edits: Edits)
   await previews.close(preview);
   // Only a visible editor moves its cursors and folds along with an edit.
   await showDocument(document, preview);
-  if (await edits.apply(request, preview.edits)) {
-    edits.notify(APPLIED, request);
+  if (await edits.apply(request, preview.result.edits)) {
+    edits.notifyApplied(request, preview.result);
   } else {
-    await previews.show(request, preview.edits);
+    await previews.show(request, preview.result);
     edits.notify(createNotAppliedNotice(request.fileName), request);
   }
 }

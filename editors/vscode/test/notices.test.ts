@@ -1,6 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { BUTTON_TITLES, type Button, createFailureNotice, readFailure } from "../src/core/notices";
+import {
+  BUTTON_TITLES,
+  type Button,
+  createCallersNotice,
+  createFailureNotice,
+  readFailure,
+} from "../src/core/notices";
+import type { EditPreview } from "../src/protocol";
 
 const REFUSALS: [string, Button[], string | undefined][] = [
   ["token_limit", ["retry", "settings"], "redraft.maxTokens"],
@@ -22,6 +29,33 @@ for (const [reason, buttons, setting] of REFUSALS) {
     assert.equal(notice.setting, setting);
   });
 }
+
+const WITHHELD = { outcome: "preview", version: 3 } as EditPreview;
+
+for (const reason of ["deletion", "parse_broken"]) {
+  test(`an edit withheld for ${reason} can be applied anyway`, () => {
+    const data = { reason, stats: {}, lost: ["x = 1"], withheld: WITHHELD };
+    const failure = readFailure(Object.assign(new Error("No."), { code: -32803, data }));
+    assert.equal(failure.withheld, WITHHELD);
+    assert.deepEqual(createFailureNotice(failure).buttons, ["retry", "anyway"]);
+  });
+}
+
+test("a refusal without an edit offers none", () => {
+  const data = { reason: "deletion", withheld: null };
+  const failure = readFailure(Object.assign(new Error("No."), { code: -32803, data }));
+  assert.deepEqual(failure, { code: -32803, message: "No.", reason: "deletion" });
+});
+
+test("lines that an edit leaves behind are counted, and can be shown", () => {
+  const start = { line: 1, character: 0 };
+  const use = { range: { start, end: start }, text: "total()", definition: "total" };
+  const one = createCallersNotice("shop.py", [use]);
+  assert.equal(one.text, "redraft: 1 line of shop.py still uses the old total.");
+  const more = createCallersNotice("shop.py", [use, use, { ...use, definition: "Cart.add" }]);
+  assert.equal(more.text, "redraft: 3 lines of shop.py still use the old total, Cart.add.");
+  assert.deepEqual(more.buttons, ["callers"]);
+});
 
 test("an edit the user cancelled is no more than a word in the status bar", () => {
   const notice = createFailureNotice({ code: -32800, message: "cancelled" });

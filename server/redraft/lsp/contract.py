@@ -45,6 +45,7 @@ __all__ = [
     "InitializationOptions",
     "ModelState",
     "ModelStatus",
+    "OutdatedUse",
     "Partial",
     "Phase",
     "PromptParams",
@@ -261,11 +262,26 @@ class EditStarted(_EditKeys):
     outcome: Literal["started"]
 
 
+class OutdatedUse(TypedDict):
+    """A line that still uses a definition as it was before the edit."""
+
+    range: types.Range
+    """The line, without the white space around it, in the document after the edit."""
+
+    text: str
+    definition: str
+    """The name the definition had."""
+
+
 class EndedEdit(_EditKeys):
     """The part of the answer that every edit that has ended has."""
 
     notes: list[str]
     """Sentences for the user, such as what was left out of the prompt."""
+
+    callers: list[OutdatedUse]
+    """Lines of the document that do not fit a definition that the edit renamed, or gave other
+    parameters."""
 
     stats: EditStats
 

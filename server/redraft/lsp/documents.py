@@ -21,6 +21,7 @@ from pygls import uris
 
 from redraft.records import Replacement, Span
 from redraft.syntax import language_of
+from redraft.text.diff import apply_replacements, minimal_replacements
 from redraft.text.lines import LineIndex, Unit, line_ending
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "Snapshot",
     "describe_change",
     "find_change",
+    "locate_in",
     "locate_target",
     "path_from_uri",
     "to_range",
@@ -244,6 +246,19 @@ def locate_target(
     for change in changes:
         span = change.move(span)
     return span if span.of(new) == target.of(old) else None
+
+
+def locate_in(new: str, span: Span, old: str) -> Span | None:
+    """Return where `span` of `old` lies in `new`; None if it changed.
+
+    By the difference of the two, which may be wrong about lines that repeat: for places that are
+    shown, not for edits.
+    """
+    text, changes = old, []
+    for replacement in reversed(minimal_replacements(old, new)):
+        text = apply_replacements(text, [replacement])
+        changes.append(describe_change(replacement, text))
+    return locate_target(span, changes, old, new)
 
 
 def find_lines(span: Span, index: LineIndex) -> Span:

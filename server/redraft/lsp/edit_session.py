@@ -37,10 +37,10 @@ from redraft.records import (
     Outcome,
     Progress,
     Refused,
-    Replacement,
     Rewritten,
     Unchanged,
 )
+from redraft.text.diff import apply_replacements
 
 __all__ = ["EditSessions", "RunningEdit", "throttle"]
 
@@ -319,25 +319,33 @@ class EditSessions:
                 raise asyncio.CancelledError
             raise responses.refused_error(outcome, self._preview_withheld(outcome, edit, request))
         if isinstance(outcome, Unchanged):
-            unchanged: contract.EditDone = {**_end(edit, outcome), "outcome": "unchanged"}
-            return unchanged
+            return {**_end(edit, outcome), "outcome": "unchanged"}
         if edit.command.preview:
             return self._build_preview(outcome, edit, request)
-        await self._apply(edit, request, outcome)
-        applied: contract.EditDone = {**_end(edit, outcome), "outcome": "applied"}
-        return applied
+        return await self._apply(outcome, edit, request)
 
     def _build_preview(
         self, outcome: Rewritten, edit: RunningEdit, request: EditRequest
     ) -> contract.EditPreview:
         """Return the edit of the document as it is now. Raises -32801 if its places changed."""
-        replacements, workspace_edit = self._propose(edit, request, outcome)
+        document, unit = edit.document, self._client.unit
+        replacements = document.place(outcome.replacements, request.target, edit.snapshot)
+        if replacements is None:
+            raise responses.stale_error(
+                "the code being edited was changed meanwhile; nothing was applied. Ask again"
+            )
+        confirm = self._config.editor.confirm
         return {
             **_end(edit, outcome),
+            "callers": responses.convert_callers(
+                outcome, apply_replacements(document.text, replacements), unit
+            ),
             "outcome": "preview",
-            "edit": workspace_edit,
-            "edits": to_text_edits(replacements, edit.document.index, self._client.unit),
-            "version": edit.document.version,
+            "edit": self._client.build_workspace_edit(
+                document, replacements, edit.label, confirm=confirm
+            ),
+            "edits": to_text_edits(replacements, document.index, unit),
+            "version": document.version,
         }
 
     def _preview_withheld(
@@ -351,22 +359,28 @@ class EditSessions:
         except JsonRpcException:  # stale: the reason of the refusal is what the user wants to know
             return None
 
-    async def _apply(self, edit: RunningEdit, request: EditRequest, outcome: Rewritten) -> None:
+    async def _apply(
+        self, outcome: Rewritten, edit: RunningEdit, request: EditRequest
+    ) -> contract.EditDone:
         """Have the client apply the edit. Raises -32803 where it does not."""
         if not self._client.can("workspace.apply_edit"):
             message = "this editor takes no edits from a server; ask for a preview"
             raise responses.failed_error(message)
         reason = ""
         for _ in range(_TRIES):
-            _, workspace_edit = self._propose(edit, request, outcome)
-            version = edit.document.version
+            preview = self._build_preview(outcome, edit, request)
             edit.is_sent = True
-            is_applied, reason = await self._client.apply_edit(workspace_edit, edit.label)
+            is_applied, reason = await self._client.apply_edit(preview["edit"], edit.label)
             if is_applied:
-                return
+                return {
+                    **_end(edit, outcome),
+                    "callers": preview["callers"],
+                    "outcome": "applied",
+                }
             edit.is_sent = False
             # The user may have typed before the edit reached the client, which refuses an edit of
             # a version that is not its own. Try again once that change has arrived here.
+            version = preview["version"]
             deadline = time.monotonic() + _CHANGE_S
             while edit.document.version == version and time.monotonic() < deadline:  # noqa: ASYNC110
                 await asyncio.sleep(_CHANGE_S / 20)
@@ -374,20 +388,6 @@ class EditSessions:
                 break
         message = f"the editor did not apply the edit{': ' if reason else ''}{reason}"
         raise responses.failed_error(message)
-
-    def _propose(
-        self, edit: RunningEdit, request: EditRequest, outcome: Rewritten
-    ) -> tuple[tuple[Replacement, ...], types.WorkspaceEdit]:
-        """Return the edit of the document as it is now. Raises -32801 if its places changed."""
-        replacements = edit.document.place(outcome.replacements, request.target, edit.snapshot)
-        if replacements is None:
-            raise responses.stale_error(
-                "the code being edited was changed meanwhile; nothing was applied. Ask again"
-            )
-        workspace_edit = self._client.build_workspace_edit(
-            edit.document, replacements, edit.label, confirm=self._config.editor.confirm
-        )
-        return replacements, workspace_edit
 
     def _show_ending(self, task: asyncio.Task[contract.EditResult]) -> None:
         """Show the user how an edit ended that no request waits for."""
@@ -412,6 +412,7 @@ def _end(edit: RunningEdit, outcome: Rewritten | Unchanged) -> contract.EndedEdi
         "id": edit.id,
         "uri": edit.document.uri,
         "notes": list(outcome.notes),
+        "callers": [],
         "stats": responses.convert_stats(outcome.stats),
     }
 

@@ -13,8 +13,18 @@ from pygls.exceptions import JsonRpcException
 
 from redraft import records
 from redraft.lsp import contract
+from redraft.lsp.documents import locate_in, to_range
+from redraft.records import Span
+from redraft.text.lines import LineIndex, Unit
 
-__all__ = ["convert_passes", "convert_stats", "failed_error", "refused_error", "stale_error"]
+__all__ = [
+    "convert_callers",
+    "convert_passes",
+    "convert_stats",
+    "failed_error",
+    "refused_error",
+    "stale_error",
+]
 
 # A refusal says which setting to raise, by its name on the command line. By reason: that name, and
 # the editor's.
@@ -42,6 +52,26 @@ def convert_stats(stats: records.Stats) -> contract.EditStats:
         "tokensPerPass": stats.tokens_per_pass,
         "tokensPerSecond": stats.tokens_per_s,
     }
+
+
+def convert_callers(
+    outcome: records.Rewritten, text: str, unit: Unit
+) -> list[contract.OutdatedUse]:
+    """Return the lines that an edit leaves behind, in `text`, the document with the edit made.
+
+    Lines that the user has changed since the edit began are left out.
+    """
+    old, new = LineIndex(outcome.new_text), LineIndex(text)
+    uses: list[contract.OutdatedUse] = []
+    for caller in outcome.callers:
+        line = old.line_span(caller.line - 1)
+        start = line.start + line.of(old.text).index(caller.text)
+        span = Span(start, start + len(caller.text))
+        place = span if text == old.text else locate_in(text, span, old.text)
+        if place is not None:
+            range_ = to_range(place, new, unit)
+            uses.append({"range": range_, "text": caller.text, "definition": caller.definition})
+    return uses
 
 
 def convert_passes(completion: records.Completion) -> list[contract.TracePass]:

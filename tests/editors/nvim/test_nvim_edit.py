@@ -4,7 +4,15 @@ from typing import Any
 
 import pytest
 from tests.editors.nvim.conftest import Vim
-from tests.redraft.lsp.conftest import SHOP, script
+from tests.redraft.lsp.conftest import (
+    AREA,
+    AREA_LOSS,
+    AREA_LOST,
+    AREA_NEW,
+    AREA_REPLY,
+    SHOP,
+    script,
+)
 
 RENAME = script(sub=["amount", "result"])
 NEW = SHOP.replace("amount", "result")
@@ -262,6 +270,125 @@ def test_c13_cursor_marks_folds_and_extmarks_on_unchanged_lines_stay(vim: Vim) -
     vim.type_keys("u")
     vim.wait_for("vim.fn.search('# counted', 'n') == 0")
     assert vim.lua(state)[1:] == before[1:]
+
+
+IMPORTING = {"reply": f"{AREA_REPLY}```\n"}
+LOSING = script(reply=f"{AREA_LOSS}```\n")
+
+
+@pytest.mark.parametrize("preview", ["tab", "float", "none"])
+def test_an_edit_with_imports_is_one_undo_step(vim: Vim, preview: str) -> None:
+    vim.lua("vim.g.redraft = { preview = ... }", preview)
+    path = vim.open(AREA)
+    vim.go_to("3.14")
+    vim.nvim.command(f"Redraft edit {script(**IMPORTING)}")
+    if preview != "none":
+        vim.wait_for_preview()
+        vim.type_keys("a")
+    vim.wait_for_message("changes")
+    assert vim.get_bytes(path) == AREA_NEW.encode()
+    vim.type_keys("u")
+    vim.wait_for("vim.fn.search('math', 'n') == 0")
+    assert vim.get_bytes(path) == AREA.encode()
+    assert not vim.lua("return vim.bo.modified")
+
+
+@pytest.mark.parametrize(
+    ("before", "keys", "typed"),
+    [
+        ("import os", "ggO# Areas<Esc>", "# Areas\n"),
+        ("from typing", "ggoimport re<Esc>", "import re\n"),
+        ("\ndef", "jjoPI = 3<Esc>", "PI = 3\n"),
+        ("print", "GOprint(1)<Esc>", "print(1)\n"),
+    ],
+    ids=["above the imports", "among them", "between them and the target", "below the target"],
+)
+def test_what_is_typed_around_an_import_that_is_added_stays(
+    vim: Vim, before: str, keys: str, typed: str
+) -> None:
+    path = vim.open(AREA)
+    vim.go_to("3.14")
+    vim.nvim.command(f"Redraft edit {script(prefill_s=0.5, **IMPORTING)}")
+    vim.type_keys(f"gg{keys}")
+    vim.wait_for_preview()
+    vim.type_keys("a")
+    vim.wait_for_message("changes")
+    text = AREA_NEW.replace("import math\n", "")
+    place = text.index(before)
+    text = text[:place] + typed + text[place:]
+    assert vim.get_bytes(path) == text.replace("from typing", "import math\nfrom typing").encode()
+    vim.type_keys("u")
+    vim.wait_for("vim.fn.search('math', 'n') == 0")
+    assert typed.encode() in vim.get_bytes(path)
+
+
+def test_a_change_of_a_line_that_takes_an_import_makes_the_edit_stale(vim: Vim) -> None:
+    path = vim.open(AREA)
+    vim.go_to("3.14")
+    vim.nvim.command(f"Redraft edit {script(prefill_s=0.5, **IMPORTING)}")
+    vim.type_keys("ggjA, Final<Esc>")
+    vim.wait_for_message("was changed meanwhile")
+    assert vim.get_bytes(path) == AREA.replace("Any\n", "Any, Final\n", 1).encode()
+
+
+@pytest.mark.parametrize("preview", ["tab", "none"])
+def test_an_edit_that_was_refused_is_shown_and_applied_anyway(vim: Vim, preview: str) -> None:
+    vim.lua("vim.g.redraft = { preview = ... }", preview)
+    path = vim.open(AREA)
+    vim.go_to("3.14")
+    vim.nvim.command(f"Redraft edit {LOSING}")
+    message = vim.wait_for_message("circle.check()")
+    assert message.endswith("or apply it anyway; :Redraft anyway shows the edit")
+    vim.type_keys("ggO# typed<Esc>:Redraft anyway<CR>")
+    vim.wait_for_preview()
+    assert vim.get_bytes(path) == f"# typed\n{AREA}".encode()
+    vim.type_keys("a")
+    vim.wait_for_message("changes")
+    assert vim.get_bytes(path) == f"# typed\n{AREA_LOST}".encode()
+    vim.type_keys("u")
+    vim.wait_for("vim.fn.search('3.1416', 'n') == 0")
+    assert vim.get_bytes(path) == f"# typed\n{AREA}".encode()
+    vim.nvim.command("Redraft anyway")
+    vim.wait_for_message("no edit of this buffer was refused")
+
+
+def test_an_edit_that_was_refused_can_be_looked_at_and_rejected(vim: Vim) -> None:
+    path = vim.open(AREA)
+    vim.go_to("3.14")
+    vim.nvim.command(f"Redraft edit {LOSING}")
+    vim.wait_for_message(":Redraft anyway")
+    vim.open_preview("", "Redraft anyway")
+    vim.type_keys("q")
+    vim.wait_for("#vim.api.nvim_list_tabpages() == 1")
+    assert vim.get_bytes(path) == AREA.encode()
+
+
+def test_an_edit_that_was_refused_is_not_shown_once_its_code_was_changed(vim: Vim) -> None:
+    path = vim.open(AREA)
+    vim.go_to("3.14")
+    vim.nvim.command(f"Redraft edit {LOSING}")
+    vim.wait_for_message(":Redraft anyway")
+    vim.type_keys("A  # pi<Esc>:Redraft anyway<CR>")
+    vim.wait_for_message("was changed meanwhile")
+    assert vim.get_bytes(path) == AREA.replace("radius**2", "radius**2  # pi").encode()
+
+
+def test_lines_that_do_not_fit_an_edit_are_in_the_quickfix_list(vim: Vim) -> None:
+    text = SHOP + "\n\nx = '\U0001f4b0'; print(total([]))\nprint(total)\n"
+    path = vim.open(text)
+    vim.go_to("item.price")
+    vim.nvim.command("cexpr []")
+    vim.edit(script(sub=["def total(items):", "def sum_up(items):\n    print(items)"]))
+    assert vim.wait_for_message("2 lines still use the old total; :copen lists them")
+    items = vim.lua("return vim.fn.getqflist()")
+    bufnr = vim.lua("return vim.fn.bufnr()")
+    assert [(item["bufnr"], item["lnum"], item["text"]) for item in items] == [
+        (bufnr, 20, "x = '\U0001f4b0'; print(total([]))"),
+        (bufnr, 21, "print(total)"),
+    ]
+    vim.type_keys(":cc 2<CR>")
+    vim.wait_for("vim.fn.line('.') == 21")
+    assert vim.lua("return vim.api.nvim_buf_get_name(0)") == str(path)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,15 @@ from tests.editors.program import scripted_redraft
 from tests.editors.tools import VSCode
 from tests.editors.vscode.extension import Redraft, open_redraft
 from tests.editors.vscode.workbench import wait_until
-from tests.redraft.lsp.conftest import SHOP, script
+from tests.redraft.lsp.conftest import (
+    AREA,
+    AREA_LOSS,
+    AREA_LOST,
+    AREA_NEW,
+    AREA_REPLY,
+    SHOP,
+    script,
+)
 
 # Keys are pressed as a user presses them, who looks and presses again: on a busy machine the
 # workbench now and then loses one. What the extension does wrong, it does each time.
@@ -82,6 +90,66 @@ def test_a_change_is_previewed_accepted_and_undone_at_once(redraft: Redraft, way
     redraft.save_and_expect(file, TOTALLED)
     redraft.press("ControlOrMeta+z")
     redraft.save_and_expect(file, SHOP)
+
+
+def test_a_change_with_imports_is_one_undo(redraft: Redraft):
+    file = open_at(redraft, "area.py", AREA, "3.14")
+    redraft.edit(script(reply=f"{AREA_REPLY}```\n"))
+    redraft.expect_preview("math.pi")
+    redraft.accept()
+    redraft.save_and_expect(file, AREA_NEW)
+    redraft.press("ControlOrMeta+z")
+    redraft.save_and_expect(file, AREA)
+
+
+def test_what_is_typed_meanwhile_moves_the_imports_along(redraft: Redraft):
+    file = open_at(redraft, "area.py", AREA, "3.14")
+    redraft.edit(script(reply=f"{AREA_REPLY}```\n", token_s=0.05))
+    redraft.expect_message("tokens/s")
+    redraft.press("ControlOrMeta+Home")
+    redraft.page.keyboard.type("# mine\n")
+    redraft.expect_preview("math.pi")
+    redraft.accept()
+    redraft.save_and_expect(file, "# mine\n" + AREA_NEW)
+
+
+@pytest.mark.parametrize("preview", ["diff", "apply"])
+def test_a_refused_change_is_shown_before_it_is_applied_anyway(redraft: Redraft, preview: str):
+    with redraft.with_settings(preview=preview):
+        file = open_at(redraft, "area.py", AREA, "3.14")
+        redraft.edit(script(reply=f"{AREA_LOSS}```\n"))
+        redraft.expect_message("circle.check()")
+        redraft.page.get_by_role("button", name="Apply Anyway...").click()
+        redraft.expect_preview("3.1416")
+        assert file.read_bytes() == AREA.encode()
+        redraft.accept()
+        redraft.save_and_expect(file, AREA_LOST)
+        redraft.press("ControlOrMeta+z")
+        redraft.save_and_expect(file, AREA)
+
+
+def test_a_refused_change_that_is_looked_at_can_be_rejected(redraft: Redraft):
+    file = open_at(redraft, "area.py", AREA, "3.14")
+    redraft.edit(script(reply=f"{AREA_LOSS}```\n"))
+    redraft.page.get_by_role("button", name="Apply Anyway...").click()
+    redraft.expect_preview("3.1416")
+    redraft.reject()
+    expect(redraft.previews).to_have_count(0)
+    expect(redraft.unsaved).to_have_count(0)
+    assert file.read_bytes() == AREA.encode()
+
+
+def test_lines_that_do_not_fit_a_change_are_listed(redraft: Redraft):
+    open_at(redraft, "shop.py", SHOP + "\n\nprint(total([]))\nprint(total)\n", "for item")
+    redraft.edit(script(sub=["def total(items", "def sum_up(items"]))
+    redraft.expect_preview("def sum_up")
+    redraft.accept()
+    redraft.expect_message("2 lines of shop.py still use the old total.")
+    redraft.page.get_by_role("button", name="Show Lines").click()
+    references = redraft.page.locator(".reference-zone-widget")
+    expect(references).to_be_visible()
+    expect(references.locator(".monaco-list-row", has_text="print(total")).to_have_count(2)
+    redraft.press("Escape")
 
 
 def test_a_change_can_be_accepted_in_the_file_itself(redraft: Redraft):

@@ -375,6 +375,48 @@ async def test_no_refusal_names_a_flag_of_the_command_line(reply: str) -> None:
         assert " --" not in (await error_of(answer)).message
 
 
+RENAMING = script(sub=["def total(items", "def sum_up(items"], prefill_s=0.3)
+CALLING = SHOP + "\n\nprint('\U0001f4b0'); x = total([])\nprint(total)  # all\n"
+
+
+@pytest.mark.parametrize("preview", [True, False])
+async def test_lines_that_do_not_fit_an_edit_are_named_by_their_places(preview: bool) -> None:
+    async with Editor() as editor:
+        document = editor.open(URI, CALLING)
+        place = position_of(editor, document, "+=")
+        _, answer = editor.begin_edit(document, RENAMING, position=place, preview=preview)
+        await editor.until("$/progress")
+        editor.change(document, 0, 0, "# typed\n# typed\n")
+        start = document.text.index("print(total)")
+        editor.change(document, start, start, "\n")
+        result = await answer
+        if preview:
+            document.apply(result["edits"], editor.unit)
+        assert "def sum_up" in document.text
+        assert [(use["definition"], use["text"]) for use in result["callers"]] == [
+            ("total", "print('\U0001f4b0'); x = total([])"),
+            ("total", "print(total)  # all"),
+        ]
+        for use in result["callers"]:
+            ends = (document.offset(use["range"][end], editor.unit) for end in ("start", "end"))
+            start, stop = ends
+            assert document.text[start:stop] == use["text"]
+        assert "old form of total" in "".join(result["notes"])
+
+
+async def test_a_line_that_was_changed_meanwhile_is_not_named() -> None:
+    async with Editor() as editor:
+        document = editor.open(URI, CALLING)
+        place = position_of(editor, document, "+=")
+        _, answer = editor.begin_edit(document, RENAMING, position=place)
+        await editor.until("$/progress")
+        start = document.text.index("total)  # all")
+        editor.change(document, start, start + len("total"), "sum_up")
+        assert [use["text"] for use in (await answer)["callers"]] == [
+            "print('\U0001f4b0'); x = total([])"
+        ]
+
+
 async def test_annotations_go_only_to_a_client_that_knows_them() -> None:
     capabilities = capable(
         workspace={"workspaceEdit": {"documentChanges": True, "changeAnnotationSupport": {}}}

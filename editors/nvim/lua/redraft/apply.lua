@@ -11,6 +11,7 @@ local M = {}
 ---@field encoding string of the edits' positions
 ---@field before string[] the buffer's lines that the edits are for
 ---@field stats redraft.EditStats
+---@field callers redraft.OutdatedUse[] lines that do not fit the edit, in the buffer with it
 
 --- Return true where the buffer still holds the text that the edits are for.
 ---@param proposal redraft.Proposal
@@ -46,7 +47,32 @@ function M.apply_proposal(proposal)
       stats.tokensPerSecond
     )
   )
+  if #proposal.callers > 0 then
+    M._list_callers(proposal)
+  end
   return true
+end
+
+--- Put the lines that do not fit the edit into a new quickfix list.
+---@param proposal redraft.Proposal
+function M._list_callers(proposal)
+  local locations = vim.tbl_map(function(use)
+    return { uri = vim.uri_from_bufnr(proposal.request.target.buf), range = use.range }
+  end, proposal.callers)
+  local items = vim.lsp.util.locations_to_items(locations, proposal.encoding)
+  vim.fn.setqflist({}, " ", { title = "redraft: lines that use the old form", items = items })
+  local n = #items
+  local lines = n == 1 and "1 line still uses" or ("%d lines still use"):format(n)
+  notify.warn(("%s the old %s; :copen lists them"):format(lines, M._list_definitions(proposal)))
+end
+
+---@param proposal redraft.Proposal
+---@return string
+function M._list_definitions(proposal)
+  local names = vim.tbl_map(function(use)
+    return use.definition
+  end, proposal.callers)
+  return table.concat(vim.fn.uniq(vim.fn.sort(names)), ", ")
 end
 
 --- Apply edits that are sorted and do not overlap, as the server sends them.

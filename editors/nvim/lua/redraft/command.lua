@@ -87,6 +87,7 @@ local subcommands = {
   accept = { run = create_call("accept") },
   reject = { run = create_call("reject") },
   retry = { run = create_call("retry") },
+  anyway = { run = create_call("anyway") },
   status = {
     run = function()
       local status = require("redraft").status()

@@ -18,7 +18,13 @@ local M = {}
 ---@field has_progress boolean whether the server has said how far it is
 ---@field is_over boolean
 
+--- A refused edit, and the session in which it was refused; changes are recorded on.
+---@class redraft.WithheldEdit
+---@field session redraft.EditSession
+---@field result redraft.EditPreview
+
 local sessions = {} ---@type table<string, redraft.EditSession>
+local withheld = {} ---@type table<integer, redraft.WithheldEdit> by buffer
 local n_started = 0
 
 --- Send an edit to the server.
@@ -28,6 +34,7 @@ local n_started = 0
 function M.start(server, request, range)
   n_started = n_started + 1
   local buf, scope = request.target.buf, request.target.scope
+  M._forget_withheld(buf)
   local session = {
     id = ("nvim-%d"):format(n_started),
     request = request,
@@ -133,12 +140,46 @@ function M._finish(session, error, result)
     M._deliver(session, result)
     return
   end
+  local refused_edit = error and M._read_withheld(error)
+  if refused_edit then
+    withheld[session.request.target.buf] = { session = session, result = refused_edit }
+    notify.warn(error.message .. "; :Redraft anyway shows the edit")
+    return
+  end
   session.is_over = true
   if result then
     vim.iter(result.notes):each(notify.info)
     notify.info("no changes")
   else
     M._report_error(error --[[@as lsp.ResponseError]])
+  end
+end
+
+---@param error lsp.ResponseError
+---@return redraft.EditPreview? edit that was refused
+function M._read_withheld(error)
+  local refusal = error.code == protocol.ErrorCode.FAILED and error.data --[[@as redraft.Refusal?]]
+  return refusal and refusal.withheld or nil
+end
+
+--- Show the last edit of a buffer that was refused, for the user to accept it anyway.
+---@param buf integer
+function M.show_withheld(buf)
+  local edit = withheld[buf]
+  if not edit then
+    notify.info("no edit of this buffer was refused")
+    return
+  end
+  vim.iter(edit.result.notes):each(notify.info)
+  withheld[buf] = nil
+  M._propose(edit.session, edit.result, require("redraft.preview").open)
+end
+
+---@param buf integer
+function M._forget_withheld(buf)
+  if withheld[buf] then
+    withheld[buf].session.is_over = true
+    withheld[buf] = nil
   end
 end
 
@@ -185,6 +226,7 @@ function M._propose(session, result, use)
     edits = edits,
     encoding = session.encoding,
     stats = result.stats,
+    callers = result.callers,
     before = vim.api.nvim_buf_get_lines(buf, 0, -1, false),
   })
 end

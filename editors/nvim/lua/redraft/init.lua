@@ -88,6 +88,11 @@ function M.retry()
   require("redraft.preview").retry()
 end
 
+--- Show the last edit of this buffer that was refused.
+function M.anyway()
+  require("redraft.edit_session").show_withheld(vim.api.nvim_get_current_buf())
+end
+
 --- Return the server's state in a few words, for statuslines; "" while none runs.
 --- `require("redraft.status").get()` has the parts.
 ---@return string

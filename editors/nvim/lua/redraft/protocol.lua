@@ -113,6 +113,14 @@
 ---@field uri string
 ---@field outcome "started"
 
+--- A line that still uses a definition as it was before the edit.
+---@class redraft.OutdatedUse
+--- The line, without the white space around it, in the document after the edit.
+---@field range lsp.Range
+---@field text string
+--- The name the definition had.
+---@field definition string
+
 --- The part of the answer that every edit that has ended has.
 ---@class redraft.EndedEdit
 --- The edit's name.
@@ -121,6 +129,9 @@
 ---@field uri string
 --- Sentences for the user, such as what was left out of the prompt.
 ---@field notes string[]
+--- Lines of the document that do not fit a definition that the edit renamed, or gave other
+--- parameters.
+---@field callers redraft.OutdatedUse[]
 ---@field stats redraft.EditStats
 
 --- The answer of an edit that was applied or changed nothing.

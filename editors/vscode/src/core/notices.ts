@@ -5,17 +5,35 @@
  * no window: notify.ts shows notices, and decides what their buttons do.
  */
 
-import { type EditStats, ErrorCode, type Reason } from "../protocol";
+import {
+  type EditPreview,
+  type EditStats,
+  ErrorCode,
+  type OutdatedUse,
+  type Reason,
+  type Refusal,
+} from "../protocol";
 import { formatSpeed } from "./format";
 import { MAX_RESTARTS, WINDOW_MINUTES } from "./restarts";
 
 /** The buttons of a notice; `settings` opens the notice's `setting`. */
 export type Button =
-  "rerun" | "retry" | "keep" | "log" | "settings" | "restart" | "install" | "interpreter";
+  | "rerun"
+  | "retry"
+  | "anyway"
+  | "callers"
+  | "keep"
+  | "log"
+  | "settings"
+  | "restart"
+  | "install"
+  | "interpreter";
 
 export const BUTTON_TITLES: Readonly<Record<Button, string>> = {
   rerun: "Run Again",
   retry: "Retry...",
+  anyway: "Apply Anyway...",
+  callers: "Show Lines",
   keep: "Keep Preview",
   log: "Show Log",
   settings: "Open Settings",
@@ -37,6 +55,7 @@ export interface Failure {
   readonly code?: number;
   readonly message: string;
   readonly reason?: string;
+  readonly withheld?: EditPreview; // the edit that was refused
 }
 
 // vscode-languageclient's own codes for requests whose server ended, or did not run.
@@ -45,16 +64,18 @@ const CONNECTION_LOST: readonly number[] = [-32099, -32098, -32097, -32096];
 /** Return what is known of an error, whoever threw it. */
 export function readFailure(error: unknown): Failure {
   const { code, data } = (error ?? {}) as { code?: unknown; data?: unknown };
-  const reason = (data as { reason?: unknown } | null | undefined)?.reason;
+  const { reason, withheld } = (data ?? {}) as Partial<Refusal>;
   return {
     message: error instanceof Error ? error.message : String(error),
     ...(typeof code === "number" ? { code } : {}),
     ...(typeof reason === "string" ? { reason } : {}),
+    ...(withheld ? { withheld } : {}),
   };
 }
 
 /** Return the notice for an edit that failed. */
-export function createFailureNotice({ code = 0, message, reason }: Failure): Notice {
+export function createFailureNotice(failure: Failure): Notice {
+  const { code = 0, message, reason } = failure;
   if (code === ErrorCode.CANCELLED) {
     // The server gives a reason where it was not the user who cancelled.
     return createStatusNotice(message === "cancelled" ? message : `cancelled: ${message}`);
@@ -65,7 +86,7 @@ export function createFailureNotice({ code = 0, message, reason }: Failure): Not
   if (code === ErrorCode.FAILED) {
     return reason === undefined
       ? createNotice("error", message, ["log", "settings"], "redraft.model")
-      : createRefusalNotice(message, reason);
+      : createRefusalNotice(message, reason, failure.withheld);
   }
   return CONNECTION_LOST.includes(code)
     ? createNotice("error", "the server stopped; nothing was changed.", ["rerun", "log"])
@@ -79,10 +100,13 @@ const SETTINGS: Readonly<Partial<Record<string, string>>> = {
   context: "redraft.nCtx",
 } satisfies Partial<Record<Reason, string>>;
 
-function createRefusalNotice(message: string, reason: string): Notice {
+function createRefusalNotice(message: string, reason: string, withheld?: EditPreview): Notice {
   const setting = SETTINGS[reason];
   // No other instruction makes code fit into a context that is too small.
   const buttons: Button[] = reason === "context" ? [] : ["retry"];
+  if (withheld) {
+    buttons.push("anyway");
+  }
   return createNotice("warning", message, setting ? [...buttons, "settings"] : buttons, setting);
 }
 
@@ -92,6 +116,16 @@ export const UNCHANGED = createNotice(
   "no changes. The model answered with the same code.",
   ["retry"],
 );
+
+/** Return the notice for lines of the file `name` that do not fit what was edited. */
+export function createCallersNotice(name: string, callers: readonly OutdatedUse[]): Notice {
+  const lines = callers.length === 1 ? "1 line" : `${callers.length} lines`;
+  const verb = callers.length === 1 ? "uses" : "use";
+  const definitions = [...new Set(callers.map(({ definition }) => definition))].join(", ");
+  return createNotice("warning", `${lines} of ${name} still ${verb} the old ${definitions}.`, [
+    "callers",
+  ]);
+}
 
 export const APPLIED = createStatusNotice("applied");
 export const REJECTED = createStatusNotice("rejected, nothing was changed");
