@@ -19,7 +19,7 @@ import {
   workspace,
 } from "vscode";
 import { formatDiffTitle } from "./core/format";
-import { applyEdits, getFirstChangedLine } from "./core/text";
+import { applyEdits, findChangedLine } from "./core/text";
 import type { EditRequest } from "./editRequests";
 import type { EditPreview } from "./protocol";
 import { closeTabs, getTabUri } from "./tabs";
@@ -96,11 +96,12 @@ export class Previews implements Disposable {
     this.refresh();
   }
 
-  /** Bring the diff to the front, at its first change. */
+  /** Bring the diff to the front, at the first change of what was to be edited. */
   async reveal(preview: Preview): Promise<void> {
     const { document, label, fileName } = preview.request;
     const title = formatDiffTitle(fileName, label);
-    const line = getFirstChangedLine(preview.result.edits);
+    const { edits, target } = preview.result;
+    const line = findChangedLine(edits, target).after;
     // Not in a preview tab: it would take the place of the file's own.
     const options = {
       preview: false,
@@ -151,10 +152,10 @@ export class Previews implements Disposable {
       return [];
     }
     // After other changes of the file, the line of the first change is known only roughly.
-    const isMoved = document.uri.scheme !== SCHEME && document.getText() !== preview.base;
-    const line = isMoved
-      ? preview.request.range?.start.line
-      : getFirstChangedLine(preview.result.edits);
+    const isProposed = document.uri.scheme === SCHEME;
+    const isMoved = !isProposed && document.getText() !== preview.base;
+    const { before, after } = findChangedLine(preview.result.edits, preview.result.target);
+    const line = isMoved ? preview.request.range?.start.line : isProposed ? after : before;
     const place = new Range(line ?? 0, 0, line ?? 0, 0);
     const uri = preview.request.document.uri;
     const lenses = [
@@ -162,7 +163,7 @@ export class Previews implements Disposable {
       { title: "$(close) Reject", command: "redraft.reject", arguments: [uri] },
       { title: "$(refresh) Retry...", command: "redraft.retry", arguments: [uri] },
     ];
-    if (document.uri.scheme !== SCHEME) {
+    if (!isProposed) {
       lenses.push({ title: "$(diff) Show Diff", command: "redraft.showDiff", arguments: [uri] });
     }
     return lenses.map((command) => new CodeLens(place, command));

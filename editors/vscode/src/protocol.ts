@@ -238,8 +238,10 @@ export interface EditPreview extends EndedEdit {
   readonly outcome: "preview";
   /** The edit, in the richest form the client takes. */
   readonly edit: unknown;
-  /** The same as plain text edits. */
+  /** The same as plain text edits, in the order of the document. */
   readonly edits: readonly TextEdit[];
+  /** What was to be edited. Edits outside of it add what it needs, such as imports. */
+  readonly target: Range;
   /** The version of the document they are for. */
   readonly version: number;
 }

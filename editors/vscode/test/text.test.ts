@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { applyEdits, getFirstChangedLine, moveSpan } from "../src/core/text";
+import { applyEdits, findChangedLine, moveSpan } from "../src/core/text";
 import type { TextEdit } from "../src/protocol";
 
 function edit(from: [number, number], to: [number, number], newText: string): TextEdit {
@@ -43,10 +43,20 @@ test("an edit outside of the text is refused", () => {
   assert.throws(() => applyEdits("a", [edit([0, 2], [0, 2], "x")]), /1:3 lies outside/);
 });
 
-test("the first changed line is the least, whatever the order", () => {
-  const edits = [edit([7, 0], [8, 0], ""), edit([3, 4], [3, 5], "")];
-  assert.equal(getFirstChangedLine(edits), 3);
-});
+const IMPORTS = edit([1, 0], [1, 0], "import a\r\nimport b\n");
+const FUNCTION = { start: { line: 5, character: 4 }, end: { line: 9, character: 0 } };
+const CHANGED_LINES: [string, TextEdit[], number, number][] = [
+  ["the target's", [edit([5, 4], [5, 5], ""), edit([7, 0], [8, 0], "")], 5, 5],
+  ["below the imports that were added", [IMPORTS, edit([7, 0], [8, 0], "")], 7, 9],
+  ["below lines that are gone", [edit([1, 0], [3, 0], "\r"), edit([7, 0], [8, 0], "")], 7, 6],
+  ["the imports', without another", [IMPORTS], 1, 1],
+];
+
+for (const [name, edits, before, after] of CHANGED_LINES) {
+  test(`the first changed line is ${name}`, () => {
+    assert.deepEqual(findChangedLine(edits, FUNCTION), { before, after });
+  });
+}
 
 // The text is "0123456789" and the span [3, 6); what stands there after the change is what counts.
 const MOVES: [string, { offset: number; length: number; text: string }, string][] = [

@@ -300,7 +300,10 @@ class EditPreview(EndedEdit):
     """The edit, in the richest form the client takes."""
 
     edits: list[types.TextEdit]
-    """The same as plain text edits."""
+    """The same as plain text edits, in the order of the document."""
+
+    target: types.Range
+    """What was to be edited. Edits outside of it add what it needs, such as imports."""
 
     version: int
     """The version of the document they are for."""

@@ -26,6 +26,7 @@ from redraft.lsp.documents import (
     OpenDocument,
     Snapshot,
     path_from_uri,
+    to_range,
     to_text_edits,
 )
 from redraft.lsp.model_worker import LanguageModel, ModelWorker
@@ -329,8 +330,9 @@ class EditSessions:
     ) -> contract.EditPreview:
         """Return the edit of the document as it is now. Raises -32801 if its places changed."""
         document, unit = edit.document, self._client.unit
+        target = document.locate(request.target, edit.snapshot)
         replacements = document.place(outcome.replacements, request.target, edit.snapshot)
-        if replacements is None:
+        if target is None or replacements is None:
             raise responses.stale_error(
                 "the code being edited was changed meanwhile; nothing was applied. Ask again"
             )
@@ -345,6 +347,7 @@ class EditSessions:
                 document, replacements, edit.label, confirm=confirm
             ),
             "edits": to_text_edits(replacements, document.index, unit),
+            "target": to_range(target, document.index, unit),
             "version": document.version,
         }
 

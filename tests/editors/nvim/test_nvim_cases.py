@@ -41,7 +41,7 @@ DEDENTED = "\n".join(line[4:] for line in BODY.replace("+ 1\n", "+ 2\n", 1).spli
                 + BODY.replace("# one", "# two")
                 + "```\n\nThis changes the comment.<|im_end|>\n"
             ),
-            "leave",
+            "leave|parse",
         ),
         (METHOD, "# one", script(reply=f"{DEDENTED}```\n"), METHOD.replace("+ 1\n", "+ 2\n", 1)),
         (MARKDOWN, "Some", script(sub=["Some", "More"]), MARKDOWN.replace("Some", "More")),

@@ -293,6 +293,13 @@ def test_an_edit_with_imports_is_one_undo_step(vim: Vim, preview: str) -> None:
     assert not vim.lua("return vim.bo.modified")
 
 
+def test_a_preview_begins_at_the_target_and_not_at_its_imports(vim: Vim) -> None:
+    vim.open(AREA)
+    vim.go_to("3.14")
+    vim.open_preview(script(**IMPORTING))
+    assert "math.pi" in vim.lua("return vim.api.nvim_get_current_line()")
+
+
 @pytest.mark.parametrize(
     ("before", "keys", "typed"),
     [

@@ -63,6 +63,7 @@ async def test_a_preview_returns_the_edit_and_applies_nothing() -> None:
         document = editor.open(URI, SHOP)
         answer = await editor.edit(document, RENAME, scope="file", preview=True)
         assert (answer["outcome"], answer["version"]) == ("preview", 1)
+        assert answer["target"] == document.range(0, len(SHOP), editor.unit)
         assert not editor.applied
         (change,) = answer["edit"]["documentChanges"]
         assert change["edits"] == answer["edits"]

@@ -8,6 +8,7 @@ local M = {}
 ---@class redraft.Proposal
 ---@field request redraft.EditRequest
 ---@field edits lsp.TextEdit[]
+---@field main integer the first of the edits in the target; those before add what it needs
 ---@field encoding string of the edits' positions
 ---@field before string[] the buffer's lines that the edits are for
 ---@field stats redraft.EditStats

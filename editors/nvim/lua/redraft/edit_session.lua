@@ -224,11 +224,26 @@ function M._propose(session, result, use)
   use({
     request = session.request,
     edits = edits,
+    main = M._find_main(result),
     encoding = session.encoding,
     stats = result.stats,
     callers = result.callers,
     before = vim.api.nvim_buf_get_lines(buf, 0, -1, false),
   })
+end
+
+--- Return the index of the first edit in the target; 1 where none is in it.
+---@param result redraft.EditPreview
+---@return integer
+function M._find_main(result)
+  local target = result.target.start
+  for n, edit in ipairs(result.edits) do
+    local line, column = edit.range.start.line, edit.range.start.character
+    if line > target.line or (line == target.line and column >= target.character) then
+      return n
+    end
+  end
+  return 1
 end
 
 --- Call `open` now, or when the user has stopped typing or selecting: a window that opens while

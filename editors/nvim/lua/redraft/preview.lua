@@ -82,7 +82,8 @@ function M._open_tab(proposal, after)
   end
   vim.wo[win][0].winbar = M._format_winbar(proposal, vim.api.nvim_win_get_width(win))
   vim.wo[beside][0].winbar = " %t" -- as high as the other one: the lines are level
-  vim.api.nvim_win_set_cursor(win, { proposal.edits[1].range.start.line + 1, 0 })
+  local n_lines = vim.api.nvim_buf_line_count(after)
+  vim.api.nvim_win_set_cursor(win, { math.min(M._find_row(proposal) + 1, n_lines), 0 })
   vim.api.nvim_create_autocmd("WinClosed", {
     group = group,
     pattern = tostring(beside),
@@ -92,6 +93,19 @@ function M._open_tab(proposal, after)
     end,
   })
   return { buf = after, beside = beside }
+end
+
+--- Return the row of the first change of the target in the proposed text.
+---@param proposal redraft.Proposal
+---@return integer
+function M._find_row(proposal)
+  local row = proposal.edits[proposal.main].range.start.line
+  for n = 1, proposal.main - 1 do
+    local range, new_text = proposal.edits[n].range, proposal.edits[n].newText
+    local _, n_new = new_text:gsub("\r\n", "\n"):gsub("[\r\n]", "")
+    row = row + n_new - (range["end"].line - range.start.line)
+  end
+  return row
 end
 
 --- Undo what the preview did to the buffer's window. This comes before the window is closed: the

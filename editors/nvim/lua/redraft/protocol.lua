@@ -143,8 +143,10 @@
 ---@field outcome "preview"
 --- The edit, in the richest form the client takes.
 ---@field edit lsp.WorkspaceEdit
---- The same as plain text edits.
+--- The same as plain text edits, in the order of the document.
 ---@field edits lsp.TextEdit[]
+--- What was to be edited. Edits outside of it add what it needs, such as imports.
+---@field target lsp.Range
 --- The version of the document they are for.
 ---@field version integer
 

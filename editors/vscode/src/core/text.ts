@@ -4,7 +4,7 @@
  * Lines end at LF, CRLF and CR, as in the protocol. Offsets and columns are UTF-16 units.
  */
 
-import type { Position, TextEdit } from "../protocol";
+import type { Position, Range, TextEdit } from "../protocol";
 
 /** A half-open part [start, end) of a text, in offsets. */
 export interface Span {
@@ -48,9 +48,35 @@ export function applyEdits(text: string, edits: readonly TextEdit[]): string {
   return parts.join("") + text.slice(copied);
 }
 
-/** Return the line, from 0, on which the first of the edits begins, before and after them all. */
-export function getFirstChangedLine(edits: readonly TextEdit[]): number {
-  return Math.min(...edits.map(({ range }) => range.start.line));
+/** A line, from 0, in a text before and after edits. */
+export interface ChangedLine {
+  readonly before: number;
+  readonly after: number;
+}
+
+/**
+ * Return the line on which the first edit of `target` begins; where none is in it, the first of all.
+ *
+ * `edits` are in the order of the text.
+ */
+export function findChangedLine(edits: readonly TextEdit[], target: Range): ChangedLine {
+  const index = edits.findIndex(({ range }) => !isBefore(range.start, target.start));
+  const before = edits[Math.max(0, index)]?.range.start.line ?? 0;
+  const growth = edits
+    .slice(0, Math.max(0, index))
+    .map(({ range, newText }) => {
+      const nNew = newText.match(/\r\n|\r|\n/g)?.length ?? 0;
+      return nNew - (range.end.line - range.start.line);
+    })
+    .reduce((sum, lines) => sum + lines, 0);
+  return { before, after: before + growth };
+}
+
+function isBefore(position: Position, other: Position): boolean {
+  return (
+    position.line < other.line ||
+    (position.line === other.line && position.character < other.character)
+  );
 }
 
 /** Return where `span` is after `change`: what is typed inside it or over its ends belongs to it. */
