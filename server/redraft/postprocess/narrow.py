@@ -467,7 +467,7 @@ def _read_in_place(
     style = Indentation.of(text)
     first = next((line for line in lines if line.strip()), "")
     shift = style.width(_white(view.text)) - style.width(_white(first))
-    moved = move_lines(lines, shift, style, ()) if shift > 0 else list(lines)
+    moved = move_lines(lines, shift, style) if shift > 0 else list(lines)
     code = "\n".join(moved)
     head, tail = to_lf(text[:start]), to_lf(text[request.target.stop :])
     scope = target.name.rpartition(".")[0]

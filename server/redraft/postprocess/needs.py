@@ -334,6 +334,6 @@ def place_outside(request: EditRequest, pieces: Sequence[Sequence[str]]) -> tupl
     for piece in pieces:
         own = next((line for line in piece if line.strip()), "")
         shift = style.width(white) - style.width(own[: len(own) - len(own.lstrip(" \t"))])
-        parts.append(ending.join(move_lines(piece, shift, style, ())))
+        parts.append(ending.join(move_lines(piece, shift, style)))
         parts.append(ending * (1 + blanks))
     return (Replacement(span=Span(place, place), new_text="".join(parts)),)

@@ -8,16 +8,22 @@ caller says which lines are content.
 """
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, takewhile
 
 from redraft.postprocess.alignment import Alignment
-from redraft.text.lines import detect_indentation, line_ending, split_lines
+from redraft.text.lines import (
+    detect_indentation,
+    find_filled_line,
+    line_ending,
+    read_indent,
+    split_lines,
+)
 
 __all__ = ["Indentation", "fit_lines", "join_lines", "move_lines", "repair_first_line"]
 
-_INDENT = re.compile(r"[ \t]*")
+# Lines of a block comment, such as ` * @param n`.
 _ALIGNED = re.compile(r"^[ \t]+\*.*$", re.MULTILINE)
 
 
@@ -36,25 +42,25 @@ class Indentation:
         plain = (_ALIGNED.sub("", text) for text in texts)
         return cls(next((step for text in plain if (step := detect_indentation(text))), ""))
 
-    def width(self, white_space: str) -> int:
-        """Return the columns that leading white space takes; a tab counts as one step."""
-        return len(white_space.expandtabs(4 if self.step in ("", "\t") else len(self.step)))
-
     @property
     def columns(self) -> int:
-        """Columns of one step."""
+        """Return the columns of one step."""
         return 4 if self.step in ("", "\t") else len(self.step)
 
+    def width(self, white_space: str) -> int:
+        """Return the columns that leading white space takes; a tab counts as one step."""
+        return len(white_space.expandtabs(self.columns))
+
     def render(self, columns: int) -> str:
-        """Return white space of so many columns, in this text's way."""
+        """Return white space of so many columns, in tabs where the text is indented with tabs."""
         if self.step != "\t":
             return " " * max(0, columns)
-        n_tabs, n_spaces = divmod(max(0, columns), 4)
+        n_tabs, n_spaces = divmod(max(0, columns), self.columns)
         return "\t" * n_tabs + " " * n_spaces
 
 
 def repair_first_line(
-    lines: Sequence[str], shown: Sequence[str], content: Collection[int] = ()
+    lines: Sequence[str], target_lines: Sequence[str], content: Collection[int] = ()
 ) -> list[str]:
     """Return `lines` with the first one's indentation, where the model lost that one alone.
 
@@ -62,16 +68,20 @@ def repair_first_line(
     itself: the first line stands in column 0, the others where they stood. A reply that is dedented
     as a whole has its second line further left as well.
     """
-    own = [i for i, line in enumerate(lines) if line.strip() and i not in content]
-    old = [line for line in shown if line.strip()]
-    if len(own) < 2 or len(old) < 2:
+    filled = [at for at, line in enumerate(lines) if line.strip() and at not in content]
+    target_indents = [read_indent(line) for line in target_lines if line.strip()]
+    if len(filled) < 2 or len(target_indents) < 2:
         return list(lines)
-    base, first = _indent(old[0]), own[0]
-    margin = min(len(_indent(lines[i])) for i in own[1:])
-    stayed = _indent(lines[own[1]]) == _indent(old[1]) and margin >= len(base)
-    if stayed and len(_indent(lines[first])) < len(base):
-        return [*lines[:first], base + lines[first].lstrip(" \t"), *lines[first + 1 :]]
-    return list(lines)
+    first, second = filled[:2]
+    base = target_indents[0]
+    if len(read_indent(lines[first])) >= len(base):
+        return list(lines)
+    # `def take(self):` in column 0, and its body eight columns in, as it was.
+    second_stayed = read_indent(lines[second]) == target_indents[1]
+    margin = min(len(read_indent(lines[at])) for at in filled[1:])
+    if not second_stayed or margin < len(base):
+        return list(lines)
+    return [*lines[:first], base + lines[first].lstrip(" \t"), *lines[first + 1 :]]
 
 
 def fit_lines(
@@ -89,200 +99,195 @@ def fit_lines(
     """
     reply = alignment.reply
     style = Indentation.of("\n".join(line for at, line in enumerate(reply) if at not in content))
-    levels = _Levels(alignment, style, target, frozenset(content), base)
-    fitted = [levels.fit(at) for at in range(len(reply))]
+    mapping = _IndentMapping(alignment, style, target, frozenset(content), base)
+    fitted = [mapping.fit(at) for at in range(len(reply))]
     if keeps_trailing:
-        for at, (line, kept) in enumerate(zip(reply, alignment.kept, strict=True)):
-            fitted[at] += "  " if kept is None and line.strip() and line.endswith("  ") else ""
+        # Two spaces at the end of a new line are a line break in Markdown.
+        for at, (line, source) in enumerate(zip(reply, alignment.kept, strict=True)):
+            fitted[at] += "  " if source is None and line.strip() and line.endswith("  ") else ""
     return fitted
 
 
-class _Levels:
-    """Maps columns of the reply's indentation to columns of the file's."""
+class _IndentMapping:
+    """Maps columns of the reply's indentation to columns of the file's.
+
+    reply_style, file_style: the indentation of either. content, base: as of `fit_lines`.
+    """
 
     def __init__(
         self,
         alignment: Alignment,
-        style: Indentation,
-        target: Indentation,
+        reply_style: Indentation,
+        file_style: Indentation,
         content: frozenset[int],
         base: str | None,
     ) -> None:
         self._alignment = alignment
-        self._style = style
-        self._target = target
+        self._reply_style = reply_style
+        self._file_style = file_style
         self._content = content
-        self._scale = self._best_scale()
-        self._shift = self._common_shift(base)
-        self._moves = self._moved_blocks()
-
-    def _best_scale(self) -> float:
-        """Columns of the file for one of the reply: 0.5 where four spaces stand for two.
-
-        Kept lines are the witnesses. Without any, steps of two and four columns are believed.
-        """
-        style, target = self._style, self._target
-        if not style.step or not target.step or style.columns == target.columns:
-            return 1.0
-        scale = target.columns / style.columns
-        offsets = {}
-        for factor in (scale, 1.0):
-            self._scale = factor
-            pairs = [*self._pairs(), *self._changed_pairs()]
-            offsets[factor] = len({offset for _, offset in pairs})
-        if offsets[scale] != offsets[1.0]:
-            return scale if offsets[scale] < offsets[1.0] else 1.0
-        widths = {
-            self._width(line) % style.columns
-            for at, line in enumerate(self._alignment.reply)
-            if line.strip() and at not in self._content
-        }
-        return scale if widths <= {0} and style.columns in (2, 4) else 1.0
+        self._scale = self._choose_scale()
+        self._shift = self._measure_shift(base)
+        self._moves = self._find_moves()
 
     def fit(self, at: int) -> str:
+        """Return line `at` of the reply as it goes into the file."""
         line, source = self._alignment.reply[at], self._alignment.kept[at]
+        target_line = None if source is None else self._alignment.shown[source]
         if at in self._content:
-            if source is not None:
-                return self._alignment.shown[source]
-            return self._content_line(at, line)
+            return self._fit_content(at) if target_line is None else target_line
         if not line.strip():
-            return self._alignment.shown[source] if source is not None else ""
-        if source is not None:
-            move = self._moves.get(at, 0)
-            shown = self._alignment.shown[source]
-            if not move:
-                return shown
-            columns = self._target.width(_indent(shown)) + move
-            return self._target.render(columns) + shown.lstrip(" \t")
-        return self._target.render(self._columns(line)) + line.strip(" \t\r") + self._trailing(at)
+            return target_line or ""
+        if target_line is None:
+            columns = self._scale_indent(line, self._scale) + self._shift
+            code = line.strip(" \t\r")
+            return self._file_style.render(columns) + code + self._find_trailing_space(at)
+        move = self._moves.get(at, 0)
+        return move_lines([target_line], move, self._file_style)[0] if move else target_line
 
-    def _trailing(self, at: int) -> str:
-        """The white space at the end of a changed line that its old form had, too."""
-        for hunk in self._alignment.hunks:
-            if hunk.reply <= at < hunk.reply_stop:
-                source = hunk.shown + at - hunk.reply
-                if source < hunk.shown_stop:
-                    line, shown = self._alignment.reply[at], self._alignment.shown[source]
-                    white = shown[len(shown.rstrip(" \t")) :]
-                    return white if line.endswith(white) else ""
-        return ""
+    def _choose_scale(self) -> float:
+        """Return the columns of the file for one of the reply: 0.5 where four spaces become two.
 
-    def _width(self, line: str) -> int:
-        return self._style.width(_indent(line))
+        The scale is right with which more lines keep their distance to the file. Where the lines do
+        not tell, steps of two and four columns are believed.
+        """
+        reply_style, file_style = self._reply_style, self._file_style
+        if not reply_style.step or not file_style.step or reply_style.columns == file_style.columns:
+            return 1.0
+        scale = file_style.columns / reply_style.columns
+        # With the wrong factor each depth of nesting is off by another number of columns.
+        n_offsets = {
+            factor: len({*self._measure_kept(factor).values(), *self._measure_changed(factor)})
+            for factor in (scale, 1.0)
+        }
+        if n_offsets[scale] != n_offsets[1.0]:
+            return min(n_offsets, key=n_offsets.__getitem__)
+        has_whole_steps = not any(
+            reply_style.width(read_indent(line)) % reply_style.columns
+            for at, line in enumerate(self._alignment.reply)
+            if line.strip() and at not in self._content
+        )
+        return scale if has_whole_steps and reply_style.columns in (2, 4) else 1.0
 
-    def _columns(self, line: str) -> int:
-        """The columns in the file for a reply line that is new."""
-        return self._scaled(self._width(line)) + self._shift
+    def _scale_indent(self, line: str, scale: float) -> int:
+        """Return the columns in the file for the indentation of a reply line, before any shift."""
+        step = self._reply_style.columns
+        n_steps, n_aligned = divmod(self._reply_style.width(read_indent(line)), step)
+        # Columns beyond whole steps align with something above, as in `f(a,` and `  b)`.
+        return round(n_steps * step * scale) + n_aligned
 
-    def _scaled(self, width: int) -> int:
-        steps, rest = divmod(width, self._style.columns)
-        return round(steps * self._style.columns * self._scale) + rest
+    def _measure_offset(self, target_line: str, line: str, scale: float) -> int:
+        """Return by how many columns the file has a line further right than the reply."""
+        return self._file_style.width(read_indent(target_line)) - self._scale_indent(line, scale)
 
-    def _pairs(self) -> list[tuple[int, int]]:
-        """(reply line, columns by which the file has it further right) for lines that were kept."""
-        shown = self._alignment.shown
-        return [
-            (at, self._target.width(_indent(shown[source])) - self._scaled(self._width(line)))
+    def _measure_kept(self, scale: float) -> dict[int, int]:
+        """Return the offset of each reply line that was kept, by its number."""
+        return {
+            at: self._measure_offset(self._alignment.shown[source], line, scale)
             for at, (line, source) in enumerate(
                 zip(self._alignment.reply, self._alignment.kept, strict=True)
             )
             if source is not None and line.strip() and at not in self._content
-        ]
+        }
 
-    def _changed_pairs(self) -> list[tuple[int, int]]:
-        """The same for changed lines, where as many stand in the place of as many."""
-        shown, reply = self._alignment.shown, self._alignment.reply
-        return [
-            (
-                at,
-                self._target.width(_indent(shown[hunk.shown + at - hunk.reply]))
-                - self._scaled(self._width(reply[at])),
-            )
-            for hunk in self._alignment.hunks
-            if hunk.shown_stop - hunk.shown == hunk.reply_stop - hunk.reply
-            for at in range(hunk.reply, hunk.reply_stop)
-            if reply[at].strip() and shown[hunk.shown + at - hunk.reply].strip()
-        ]
+    def _measure_changed(self, scale: float) -> Iterator[int]:
+        """Yield the offsets of changed lines, where as many replace as many."""
+        for hunk in self._alignment.hunks:
+            target_lines = self._alignment.shown[hunk.shown : hunk.shown_stop]
+            reply_lines = self._alignment.reply[hunk.reply : hunk.reply_stop]
+            if len(target_lines) != len(reply_lines):
+                continue
+            for target_line, line in zip(target_lines, reply_lines, strict=True):
+                if target_line.strip() and line.strip():
+                    yield self._measure_offset(target_line, line, scale)
 
-    def _common_shift(self, base: str | None) -> int:
-        """Columns that all of the reply has to move right for its first line to stand in place."""
-        own = [line for line in self._alignment.reply if line.strip()]
-        old = [line for line in self._alignment.shown if line.strip()]
-        if not own:
+    def _measure_shift(self, base: str | None) -> int:
+        """Return by how many columns the reply moves right for its first line to be in place."""
+        first_line = find_filled_line(self._alignment.reply)
+        if not first_line:
             return 0
-        place = _indent(old[0]) if base is None and old else base or ""
-        return self._target.width(place) - self._scaled(self._width(own[0]))
+        if base is None:
+            base = read_indent(find_filled_line(self._alignment.shown))
+        return self._measure_offset(base, first_line, self._scale)
 
-    def _moved_blocks(self) -> dict[int, int]:
-        """For kept lines whose block moved, by how many columns.
+    def _find_moves(self) -> dict[int, int]:
+        """Return by how many columns each kept line moved whose block moved.
 
         A block moves where something around it was added or taken away: only a run of lines that
         begins or ends at such a place can have moved. Elsewhere other white space is the model's.
         """
-        pairs = self._pairs()
-        moves = {at: self._shift - offset for at, offset in pairs}
-        result: dict[int, int] = {}
-        run: list[int] = []
-        for at, _ in [*pairs, (-1, 0)]:
-            joined = (
-                bool(run)
-                and at >= 0
-                and moves[at] == moves[run[-1]]
-                and self._adjacent(run[-1], at)
-            )
-            if not joined:
-                if run and moves[run[0]] and self._has_edit_beside(run[0], run[-1]):
-                    result |= {line: moves[line] for line in run}
-                run = []
-            if at >= 0:
-                run.append(at)
-        return result
+        offsets = self._measure_kept(self._scale)
+        moves = {at: self._shift - offset for at, offset in offsets.items()}
+        runs: list[list[int]] = []
+        for at, move in moves.items():
+            # Lines that moved alike, with nothing between them, are one block.
+            before = runs[-1][-1] if runs else None
+            if before is not None and move == moves[before] and self._are_adjacent(before, at):
+                runs[-1].append(at)
+            else:
+                runs.append([at])
+        return {
+            at: moves[at]
+            for run in runs
+            if moves[run[0]] and self._has_edit_beside(run[0], run[-1])
+            for at in run
+        }
 
-    def _adjacent(self, first: int, second: int) -> bool:
-        """Whether two kept reply lines also follow each other in the file, blanks aside."""
-        a, b = self._alignment.kept[first], self._alignment.kept[second]
-        assert a is not None and b is not None  # noqa: S101, PT018 - pairs are kept lines
-        between = self._alignment.shown[a + 1 : b]
-        own = self._alignment.reply[first + 1 : second]
-        return not any(map(str.strip, (*between, *own)))
+    def _are_adjacent(self, first: int, second: int) -> bool:
+        """Return True where two kept lines have only blanks between them, in reply and file."""
+        start, stop = self._alignment.kept[first], self._alignment.kept[second]
+        assert start is not None and stop is not None  # noqa: S101, PT018 - both are kept lines
+        between = (
+            *self._alignment.shown[start + 1 : stop],
+            *self._alignment.reply[first + 1 : second],
+        )
+        return not any(map(str.strip, between))
 
     def _has_edit_beside(self, first: int, last: int) -> bool:
-        for hunk in self._alignment.hunks:
-            if hunk.reply_stop == first or hunk.reply == last + 1:
-                return True
-            if hunk.reply <= first <= hunk.reply_stop or hunk.reply <= last + 1 <= hunk.reply_stop:
-                return True
-        return False
+        """Return True where a hunk touches the run of reply lines from `first` to `last`."""
+        return any(
+            hunk.reply <= first <= hunk.reply_stop or hunk.reply <= last + 1 <= hunk.reply_stop
+            for hunk in self._alignment.hunks
+        )
 
-    def _content_line(self, at: int, line: str) -> str:
-        """A new line of a string: as the reply has it, beside kept lines of the same string."""
-        kept, shown, reply = self._alignment.kept, self._alignment.shown, self._alignment.reply
-        for step in (-1, 1):
-            other = at + step
-            while other in self._content:
-                source = kept[other]
-                if source is not None and reply[other].strip():
-                    have, had = _indent(shown[source]), _indent(reply[other])
-                    if have == had:
-                        return line
-                    if have.endswith(had):
-                        return (have.removesuffix(had) + line) if line.strip() else line
-                    if had.endswith(have) and line.startswith(had.removesuffix(have)):
-                        return line[len(had) - len(have) :]
-                    return line
-                other += step
+    def _find_trailing_space(self, at: int) -> str:
+        """Return the white space at the end of a changed line that its old form had, too."""
+        for hunk in self._alignment.hunks:
+            source = hunk.shown + at - hunk.reply
+            if hunk.reply <= at < hunk.reply_stop and source < hunk.shown_stop:
+                target_line = self._alignment.shown[source]
+                trailing = target_line[len(target_line.rstrip(" \t")) :]
+                return trailing if self._alignment.reply[at].endswith(trailing) else ""
+        return ""
+
+    def _fit_content(self, at: int) -> str:
+        """Return a new line of a string, moved as the reply moved kept lines of the same string."""
+        kept, reply = self._alignment.kept, self._alignment.reply
+        line = reply[at]
+        above = takewhile(self._content.__contains__, range(at - 1, -1, -1))
+        below = takewhile(self._content.__contains__, range(at + 1, len(reply)))
+        for neighbor in (*above, *below):
+            source = kept[neighbor]
+            if source is None or not reply[neighbor].strip():
+                continue
+            file_indent = read_indent(self._alignment.shown[source])
+            reply_indent = read_indent(reply[neighbor])
+            # The reply has the string further left, or where it was; below, further right.
+            if file_indent.endswith(reply_indent):
+                return file_indent.removesuffix(reply_indent) + line if line.strip() else line
+            if reply_indent.endswith(file_indent):
+                return line.removeprefix(reply_indent.removesuffix(file_indent))
+            return line
         return line
 
 
-def move_lines(
-    lines: Sequence[str], columns: int, style: Indentation, content: Collection[int]
-) -> list[str]:
-    """Return `lines` moved right by `columns`; lines of `content` and blank ones stay."""
+def move_lines(lines: Sequence[str], columns: int, style: Indentation) -> list[str]:
+    """Return `lines` moved right by `columns`; blank ones stay."""
     return [
-        line
-        if at in content or not line.strip()
-        else style.render(style.width(_indent(line)) + columns) + line.lstrip(" \t")
-        for at, line in enumerate(lines)
+        style.render(style.width(read_indent(line)) + columns) + line.lstrip(" \t")
+        if line.strip()
+        else line
+        for line in lines
     ]
 
 
@@ -293,35 +298,33 @@ def join_lines(source: str, alignment: Alignment, lines: Sequence[str], *, endin
     the line it replaces, an added one takes the ending before it (or after it, at the top; `ending`
     where there is none). The final line ending of `source`, or the lack of it, stays.
     """
-    old = split_lines(source)
-    if not old:
+    target_lines = split_lines(source)
+    if not target_lines:
         return "".join(f"{line}{ending}" for line in lines)
-    endings = ["" for _ in lines]
-    for at, kept in enumerate(alignment.kept):
-        if kept is not None and kept < len(old):
-            endings[at] = line_ending(old[kept])
+    # For each line of the result, the line whose ending it takes.
+    sources = list(alignment.kept)
     for hunk in alignment.hunks:
-        n_both = min(hunk.shown_stop - hunk.shown, hunk.reply_stop - hunk.reply)
-        for offset in range(n_both):
-            if hunk.shown + offset < len(old):
-                endings[hunk.reply + offset] = line_ending(old[hunk.shown + offset])
-    filled = _fill(endings)
-    joined = [line + (own or ending) for line, own in zip(lines, filled, strict=True)]
-    if joined and not line_ending(old[-1]):
-        joined[-1] = joined[-1][: len(joined[-1]) - len(line_ending(joined[-1]))]
+        replaced, places = range(hunk.shown, hunk.shown_stop), range(hunk.reply, hunk.reply_stop)
+        for source_at, at in zip(replaced, places, strict=False):
+            sources[at] = source_at
+    # The shown lines may end in an empty one, which has no ending to give.
+    endings = _fill_endings(
+        [
+            "" if at is None or at >= len(target_lines) else line_ending(target_lines[at])
+            for at in sources
+        ]
+    )
+    joined = [line + (line_end or ending) for line, line_end in zip(lines, endings, strict=True)]
+    if joined and not line_ending(target_lines[-1]):
+        joined[-1] = joined[-1].removesuffix(line_ending(joined[-1]))
     return "".join(joined)
 
 
-def _fill(endings: list[str]) -> list[str]:
+def _fill_endings(endings: Sequence[str]) -> list[str]:
     """Return each missing ending taken from the line before, or else from the one after."""
 
-    def carry(before: str, own: str) -> str:
-        return own or before
+    def carry(previous: str, ending: str) -> str:
+        return ending or previous
 
     forward = list(accumulate(endings, carry))
     return list(accumulate(forward[::-1], carry))[::-1]
-
-
-def _indent(line: str) -> str:
-    found = _INDENT.match(line)
-    return found.group() if found else ""

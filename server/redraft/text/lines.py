@@ -8,6 +8,7 @@ Offsets are code points. Pure; knows nothing of files or of the protocol's types
 import re
 from bisect import bisect_right
 from collections import Counter
+from collections.abc import Iterable
 from itertools import accumulate, pairwise
 from typing import Literal, TypeAlias
 
@@ -17,8 +18,11 @@ __all__ = [
     "LineIndex",
     "Unit",
     "detect_indentation",
+    "find_filled_line",
+    "find_line_numbers",
     "line_ending",
     "line_ending_at",
+    "read_indent",
     "split_lines",
     "to_lf",
 ]
@@ -125,6 +129,21 @@ def line_ending_at(text: str, offset: int) -> str:
     return next((ending for line in reversed(last_two) if (ending := line_ending(line))), "\n")
 
 
+def find_line_numbers(text: str, span: Span) -> range:
+    """Return the numbers, from 0, of the lines that `span` touches in a text with LF endings."""
+    return range(text.count("\n", 0, span.start), text.count("\n", 0, span.stop) + 1)
+
+
+def find_filled_line(lines: Iterable[str]) -> str:
+    """Return the first of `lines` that is not blank; "" if all are."""
+    return next((line for line in lines if line.strip()), "")
+
+
+def read_indent(line: str) -> str:
+    """Return the spaces and tabs that `line` begins with."""
+    return line[: len(line) - len(line.lstrip(" \t"))]
+
+
 def detect_indentation(text: str) -> str | None:
     """Return one step of the indentation of `text`: a tab, or some spaces; None if there is none.
 
@@ -132,7 +151,7 @@ def detect_indentation(text: str) -> str | None:
     alignment (as in block comments) unless nothing else is seen.
     """
     lines = [line for line in split_lines(text) if line.strip()]
-    margins = [line[: len(line) - len(line.lstrip(" \t"))] for line in lines]
+    margins = [read_indent(line) for line in lines]
     n_tabs = sum(margin.startswith("\t") for margin in margins)
     n_spaces = sum(margin.startswith(" ") for margin in margins)
     if not n_tabs and not n_spaces:
