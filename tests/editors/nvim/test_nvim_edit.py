@@ -398,6 +398,22 @@ def test_lines_that_do_not_fit_an_edit_are_in_the_quickfix_list(vim: Vim) -> Non
     assert vim.lua("return vim.api.nvim_buf_get_name(0)") == str(path)
 
 
+def test_the_quickfix_list_has_the_lines_where_they_are_by_then(vim: Vim) -> None:
+    vim.open(AREA.replace("print(os.name)", "print(area(os))"))
+    vim.go_to("3.14")
+    vim.nvim.command("cexpr []")
+    reply = AREA_LOSS.replace("(circle: Any)", "(circle: Any, n: int)")
+    vim.nvim.command(f"Redraft edit {script(reply=f'{reply}```{chr(10)}')}")
+    vim.wait_for_message(":Redraft anyway")
+    vim.type_keys("ggO# typed<CR># typed<Esc>:Redraft anyway<CR>")
+    vim.wait_for_preview()
+    vim.type_keys("a")
+    vim.wait_for_message("1 line still uses the old area")
+    (item,) = vim.lua("return vim.fn.getqflist()")
+    row = vim.lua("return vim.fn.search('print(area', 'n')")
+    assert (item["lnum"], item["text"]) == (row, "print(area(os))")
+
+
 @pytest.mark.parametrize(
     ("message", "settings", "instruction"),
     [

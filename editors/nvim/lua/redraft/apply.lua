@@ -57,14 +57,42 @@ end
 --- Put the lines that do not fit the edit into a new quickfix list.
 ---@param proposal redraft.Proposal
 function M._list_callers(proposal)
-  local locations = vim.tbl_map(function(use)
-    return { uri = vim.uri_from_bufnr(proposal.request.target.buf), range = use.range }
-  end, proposal.callers)
+  local buf = proposal.request.target.buf
+  local rows = vim.api.nvim_buf_get_lines(buf, 0, -1, false)
+  local locations = {}
+  for _, use in ipairs(proposal.callers) do
+    -- The buffer may have been changed since the server said which lines they are.
+    local row = M._find_nearest(rows, use.text, use.range.start.line)
+    if row then
+      local range = vim.deepcopy(use.range)
+      range.start.line, range["end"].line = row, row
+      table.insert(locations, { uri = vim.uri_from_bufnr(buf), range = range })
+    end
+  end
   local items = vim.lsp.util.locations_to_items(locations, proposal.encoding)
-  vim.fn.setqflist({}, " ", { title = "redraft: lines that use the old form", items = items })
   local n = #items
+  if n == 0 then
+    return
+  end
+  vim.fn.setqflist({}, " ", { title = "redraft: lines that use the old form", items = items })
   local lines = n == 1 and "1 line still uses" or ("%d lines still use"):format(n)
   notify.warn(("%s the old %s; :copen lists them"):format(lines, M._list_definitions(proposal)))
+end
+
+--- Return the row nearest to `row` that holds `text`; nil where none does.
+---@param rows string[]
+---@param text string without the white space around it
+---@param row integer
+---@return integer?
+function M._find_nearest(rows, text, row)
+  for distance = 0, #rows do
+    for _, candidate in ipairs({ row - distance, row + distance }) do
+      if vim.trim(rows[candidate + 1] or "") == text then
+        return candidate
+      end
+    end
+  end
+  return nil
 end
 
 ---@param proposal redraft.Proposal
