@@ -8,7 +8,8 @@ import re
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
+from itertools import islice
 
 from tree_sitter import Node, Parser, Query, QueryCursor, QueryError, Range
 
@@ -38,6 +39,9 @@ _QUOTED = re.compile(r"^(?:\w*)([\"'`])(.*)\1$", re.DOTALL)
 
 # So often a pattern of `Language.newer` is tried: each parameter of a list is a match of its own.
 _MAX_NEWER = 8
+
+# Of one name: who is told of them looks at a few, and a long table may hold ten thousand.
+_MOST_USES = 1000
 
 _BRACKETS = ((b"{", b"}"), (b"(", b")"))
 
@@ -200,9 +204,10 @@ class SyntaxTree:
                 for node in captures.get("stray", []):
                     yield self._data[node.start_byte : node.end_byte].decode("utf-8", "replace")
 
+    @cached_property
     def definitions(self) -> list[Definition]:
-        """Return every named function, class and the like, in the order they begin."""
-        in_bytes = [definition for part in self._parts for definition in part.definitions()]
+        """Every named function, class and the like, in the order they begin."""
+        in_bytes = [definition for part in self._parts for definition in part.definitions]
         ends = [end for definition in in_bytes for end in (definition.start, definition.stop)]
         ends += [end for definition in in_bytes if definition.body for end in definition.body]
         place = self._code_points(ends)
@@ -220,11 +225,13 @@ class SyntaxTree:
         return definitions
 
     def uses(self, name: str) -> list[Use]:
-        """Return where `name`, without a dot, stands in the code."""
+        """Return where `name`, without a dot, stands in the code, the first thousand places."""
         found = [
             occurrence
             for part in self._parts
-            for occurrence in usage.find_occurrences(part.root, self._data, name)
+            for occurrence in islice(
+                usage.find_occurrences(part.root, self._data, name), _MOST_USES
+            )
         ]
         local = {use.scopes[0] for use in found if use.is_binding and use.scopes}
         spans = self._spans([use.node for use in found])
@@ -245,7 +252,7 @@ class SyntaxTree:
         return {
             definition.name: usage.read_parameters(definition.node, definition.body, self._data)
             for part in self._parts
-            for definition in part.definitions()
+            for definition in part.definitions
             if definition.name in names and definition.kind in _FUNCTIONS
         }
 
@@ -423,8 +430,9 @@ class _Part:
             if around is not None and not any(child.type == "async" for child in around.children):
                 yield "await"
 
+    @cached_property
     def definitions(self) -> list[_ByteDefinition]:
-        """Return every definition with its qualified name, outer before inner."""
+        """Every definition with its qualified name, outer before inner."""
         definitions: list[_ByteDefinition] = []
         around: list[_ByteDefinition] = []
         matches = sorted(self._match_definitions(), key=lambda d: (d.node.start_byte, -d.node_stop))

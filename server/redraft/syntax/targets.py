@@ -46,7 +46,7 @@ def targets(text: str, language: str) -> tuple[Target, ...]:
     Raises InputError where `language` is none of ours.
     """
     return tuple(
-        Target(name=d.name, kind=d.kind, span=d.span) for d in parse(text, language).definitions()
+        Target(name=d.name, kind=d.kind, span=d.span) for d in parse(text, language).definitions
     )
 
 
@@ -128,7 +128,7 @@ def bodies(text: str, language: str) -> tuple[Span, ...]:
     Without brackets and the blanks next to them, so that a short stand-in reads well in place.
     """
     outermost: list[Span] = []
-    for definition in parse(text, language).definitions():
+    for definition in parse(text, language).definitions:
         body = definition.body
         if body and not (outermost and body.start < outermost[-1].stop):
             outermost.append(body)

@@ -116,19 +116,16 @@ def _ancestors(node: Node) -> Iterator[Node]:
     around = node.parent
     is_name = True
     while around is not None:
-        is_name = is_name and _field(node) in ("name", "declarator")
+        is_name = is_name and _is_field(node, "name", "declarator")
         if not is_name:
             yield around
         node, around = around, around.parent
 
 
-def _field(node: Node) -> str:
-    """Return the name of the field of its parent that holds `node`, or ""."""
+def _is_field(node: Node, *names: str) -> bool:
+    """Return True where `node` is the field of its parent of one of `names`."""
     parent = node.parent
-    for i, child in enumerate(parent.children if parent is not None else ()):
-        if parent is not None and child == node:
-            return parent.field_name_for_child(i) or ""
-    return ""
+    return parent is not None and any(parent.child_by_field_name(name) == node for name in names)
 
 
 def _is_label(node: Node, parent: Node) -> bool:
@@ -138,20 +135,19 @@ def _is_label(node: Node, parent: Node) -> bool:
         return following is not None and following.type in ("=", ":")
     if parent.type == "word" or node.type == "word":  # a shell's: only the first is a command
         return parent.type != "command_name"
-    return _field(node) == "key" or "label" in parent.type
+    return _is_field(node, "key") or "label" in parent.type
 
 
 def _binds(node: Node) -> bool:
     parent = node.parent
     while parent is not None:
-        field = _field(node)
-        if field in ("value", "type"):
+        if _is_field(node, "value", "type", "default_value"):
             return False
-        if "parameter" in parent.type and field != "default_value":
+        if "parameter" in parent.type:
             return True
-        if field in ("name", "declarator", "alias") and _DEFINES.search(parent.type):
+        if _DEFINES.search(parent.type) and _is_field(node, "name", "declarator", "alias"):
             return True
-        if field in ("left", "pattern", "name") and _ASSIGNS.search(parent.type):
+        if _ASSIGNS.search(parent.type) and _is_field(node, "left", "pattern", "name"):
             return True
         if not _PATTERN.search(parent.type):
             return False
@@ -224,7 +220,7 @@ def read_parameters(
         is_inside = body is not None and candidate.start_byte >= body[0]
         if is_inside or candidate.type in _NO_PARAMETERS:
             continue
-        if candidate.type in _PARAMETER_LISTS and _field(candidate) != "receiver":
+        if candidate.type in _PARAMETER_LISTS and not _is_field(candidate, "receiver"):
             return tuple(_read_list(candidate, data))
         todo += candidate.children
     return None
