@@ -1,0 +1,108 @@
+"""Cut what a reply repeats of its prompt beside the target: quoted code and code around it.
+
+A model may go on with the tests that the instruction quotes, or begin and end with the lines that
+stand next to the target. Lines are compared without their indentation. Knows nothing of what the
+lines mean, except which are too common to prove anything.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from redraft import syntax
+from redraft.postprocess.alignment import is_significant
+from redraft.postprocess.intent import asks_to_add, asks_to_fix
+from redraft.prompting.target_view import TargetView
+from redraft.records import EditRequest
+from redraft.text.lines import to_lf
+
+__all__ = ["cut_surroundings", "strip_quoted_code", "strip_surroundings"]
+
+_QUOTED_SHARE = 2 / 3  # of lines, from which code counts as quoted: models change some
+_MAX_CUTS = 6  # at each end of a reply
+
+
+def strip_quoted_code(request: EditRequest, lines: Sequence[str]) -> Sequence[str]:
+    """Return `lines` up to where they go on with code that the instruction quotes, such as tests.
+
+    Only where something is to be fixed and nothing to be added, and no definition of the target
+    gets lost.
+    """
+    if request.language is None or not asks_to_fix(request.instruction):
+        return lines
+    if asks_to_add(request.instruction):
+        return lines
+    target_text = to_lf(request.target.of(request.text))
+    quoted = _strip_lines(to_lf(request.instruction).split("\n"))
+    openings = quoted - _strip_lines(target_text.split("\n"))
+    for at, line in enumerate(lines):
+        # Quoted code begins in column 0: `def test_take():`, never a line in the target's body.
+        if line[:1].isspace() or line.strip() not in openings:
+            continue
+        tail = _strip_lines(lines[at:])
+        if len(tail & quoted) < _QUOTED_SHARE * len(tail):
+            continue
+        target_names, head_names = (
+            {definition.name for definition in syntax.targets(code, request.language)}
+            for code in (target_text, "\n".join(lines[:at]))
+        )
+        if target_names <= head_names:
+            return lines[:at]
+    return lines
+
+
+def strip_surroundings(
+    request: EditRequest, view: TargetView, lines: Sequence[str]
+) -> Sequence[str]:
+    """Return `lines` without those at their ends that repeat what stands next to the target.
+
+    They have to say something, and not to be the target's own first or last line.
+    """
+    reply_lines = [line.strip() for line in lines]
+    target_lines = [line.strip() for line in view.text.split("\n") if line.strip()]
+    before = _count_repeated_before(request, view, reply_lines)
+    after = _count_repeated_after(request, reply_lines)
+    n_before = max((n for n in before if any(map(is_significant, reply_lines[:n]))), default=0)
+    n_after = max((n for n in after if any(map(is_significant, reply_lines[-n:]))), default=0)
+    # The same line stands in the target and beside it: only a longer run of them proves it.
+    if n_before == 1 and reply_lines[:1] == target_lines[:1]:
+        n_before = 0
+    if n_after == 1 and reply_lines[-1:] == target_lines[-1:]:
+        n_after = 0
+    is_all = n_before + n_after >= len(lines)
+    return lines if is_all else lines[n_before : len(lines) - n_after]
+
+
+def cut_surroundings(
+    request: EditRequest, view: TargetView, lines: Sequence[str]
+) -> Iterator[Sequence[str]]:
+    """Yield `lines` without lines that repeat what is around the target, the fewest cut first."""
+    reply_lines = [line.strip() for line in lines]
+    before = [0, *_count_repeated_before(request, view, reply_lines)][:_MAX_CUTS]
+    after = [0, *_count_repeated_after(request, reply_lines)][:_MAX_CUTS]
+    cuts = ((n_before, n_after) for n_before in before for n_after in after)
+    for n_before, n_after in sorted(cuts, key=sum):
+        if 0 < n_before + n_after < len(lines):
+            yield lines[n_before : len(lines) - n_after]
+
+
+def _count_repeated_before(
+    request: EditRequest, view: TargetView, reply_lines: Sequence[str]
+) -> list[int]:
+    """Return each number of first lines of the reply that end the text before the target."""
+    before = to_lf(request.text[: request.target.start - len(view.indentation)])
+    lines_before = [line.strip() for line in before.split("\n")[:-1]]
+    longest = min(len(lines_before), len(reply_lines))
+    return [n for n in range(1, longest + 1) if reply_lines[:n] == lines_before[-n:]]
+
+
+def _count_repeated_after(request: EditRequest, reply_lines: Sequence[str]) -> list[int]:
+    """Return each number of last lines of the reply that begin the text after the target."""
+    lines_after = [line.strip() for line in to_lf(request.text[request.target.stop :]).split("\n")]
+    if not to_lf(request.target.of(request.text)).endswith("\n"):
+        # What is left of the target's own last line.
+        del lines_after[0]
+    longest = min(len(lines_after), len(reply_lines))
+    return [n for n in range(1, longest + 1) if reply_lines[-n:] == lines_after[:n]]
+
+
+def _strip_lines(lines: Iterable[str]) -> set[str]:
+    return {line.strip() for line in lines if line.strip()}
