@@ -1,14 +1,14 @@
 """Judge a finished edit: does it parse, and does it leave out what nobody asked to leave out?
 
-Each guard is one function from the edit to a violation, or None. Words of the instruction lower a
-threshold; they never switch a guard off.
+Each guard is one function from a proposed edit to a violation, or None. Words of the instruction
+lower a threshold; they never switch a guard off.
 """
 
 import re
 import textwrap
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
@@ -21,90 +21,111 @@ from redraft.records import EditRequest, Reason, Replacement
 from redraft.text.diff import apply_replacements
 from redraft.text.lines import to_lf
 
-__all__ = ["Candidate", "Objection", "first_violation"]
+__all__ = ["EditedTarget", "ProposedEdit", "Violation", "first_violation"]
 
 _MOST_LOST: Final = 1 / 3  # of the lines or branches that may go where the instruction speaks of it
 _MIN_LINES: Final = 6  # text without a grammar: fewer are rewritten from scratch too often
 _PLAIN: Final = frozenset({"markdown"})  # prose: a sentence is seldom a line
 
-_HEAD_END = re.compile(r"[({=:<]|$")
 _STUB = re.compile(
     r"(?:pass|\.\.\.|…|raise NotImplementedError(?:\(.*\))?|todo!\(.*\);?|unimplemented!\(.*\);?"
     r"|throw new \w*(?:NotImplemented|Unsupported)\w*\(.*\);?|NotImplemented)"
 )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Candidate:
-    """An edit to be judged: the alignment of shown and new lines, and the target's new text.
-
-    needs: replacements outside of the target.
-    """
-
-    request: EditRequest
-    alignment: Alignment
-    new: str
-    needs: tuple[Replacement, ...] = ()
-
-    @property
-    def changes(self) -> bool:
-        return bool(self.needs) or self.new != self.request.target.of(self.request.text)
-
-    @cached_property
-    def edited(self) -> str:
-        """The whole text with the edit made."""
-        target = Replacement(span=self.request.target, new_text=self.new)
-        replacements = sorted((*self.needs, target), key=lambda each: each.span)
-        return apply_replacements(self.request.text, replacements)
+_DOCSTRING = r"(?:\"{3}(?:(?!\"{3}).)*\"{3}|'{3}(?:(?!'{3}).)*'{3})"
+_TWO_DOCSTRINGS = re.compile(
+    rf"(?:def|class)\s+(\w+)[^\n]*:\n\s*{_DOCSTRING}\s*\n\s*(?:\"{{3}}|'{{3}})", re.DOTALL
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Objection:
-    """Why an edit must not be made. lost: the lines that it would leave out."""
+class EditedTarget:
+    """What a reply means. text: the target's new text, equal to the old one where nothing changes.
+
+    needs: replacements outside of the target, in the document's offsets. notes: for the user.
+    """
+
+    text: str
+    needs: tuple[Replacement, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Violation:
+    """Why a reply makes no edit. lost: the lines it leaves out. withheld: the edit all the same."""
 
     reason: Reason
     message: str
     lost: tuple[str, ...] = ()
+    withheld: EditedTarget | None = None
 
 
-def first_violation(candidate: Candidate) -> Objection | None:
-    """Return the first objection of a guard, leaving out those that the user overrides."""
-    guards = (guard for reason, guard in _GUARDS if reason not in candidate.request.allowed)
-    return next((objection for guard in guards if (objection := guard(candidate))), None)
+@dataclass(frozen=True, kw_only=True)
+class ProposedEdit:
+    """An edit to be judged, with the alignment of the lines that were shown and its own."""
+
+    request: EditRequest
+    alignment: Alignment
+    edit: EditedTarget
+
+    @property
+    def language(self) -> str:
+        return self.request.language or ""
+
+    @property
+    def changes_text(self) -> bool:
+        target_text = self.request.target.of(self.request.text)
+        return bool(self.edit.needs) or self.edit.text != target_text
+
+    @cached_property
+    def shown_code(self) -> str:
+        return "\n".join(self.alignment.shown)
+
+    @cached_property
+    def edited_text(self) -> str:
+        """The whole text with the edit made."""
+        target = Replacement(span=self.request.target, new_text=self.edit.text)
+        replacements = sorted((*self.edit.needs, target), key=lambda change: change.span)
+        return apply_replacements(self.request.text, replacements)
 
 
-def _deletion(message: str) -> Objection:
-    return Objection(reason="deletion", message=message)
+def first_violation(proposed: ProposedEdit) -> Violation | None:
+    """Return the first violation that a guard finds, leaving out those that the user allows."""
+    for reason, guard in _GUARDS:
+        if reason not in proposed.request.allowed and (violation := guard(proposed)):
+            return replace(violation, withheld=proposed.edit)
+    return None
 
 
-def _broken(message: str) -> Objection:
-    return Objection(reason="parse_broken", message=message)
+def _deletion(message: str, lost: tuple[str, ...] = ()) -> Violation:
+    return Violation(reason="deletion", message=message, lost=lost)
+
+
+def _parse_broken(message: str) -> Violation:
+    return Violation(reason="parse_broken", message=message)
 
 
 # What was left out.
 
 
-def _loses_code(candidate: Candidate) -> Objection | None:
-    request = candidate.request
+def _find_lost_code(proposed: ProposedEdit) -> Violation | None:
+    request = proposed.request
     if request.language is None or request.language in _PLAIN:
-        return _leaves_too_little(candidate)
-    loss = find_loss(candidate.alignment, ignored=_comment_lines(candidate))
+        return _find_deleted_text(proposed)
+    loss = find_loss(proposed.alignment, ignored=_find_comment_lines(proposed))
     if loss and not _is_asked_for(loss, request.instruction):
         message = (
             f"the reply leaves out {loss.describe()}; if that is meant, say so in the instruction, "
             "or allow it with --allow deletion"
         )
-        return Objection(reason="deletion", message=message, lost=loss.lines)
-    return _loses_modifier(candidate) or _stubs_a_body(candidate)
+        return _deletion(message, loss.lines)
+    return _find_lost_modifier(proposed) or _find_stubbed_body(proposed)
 
 
-def _leaves_too_little(candidate: Candidate) -> Objection | None:
-    before = sum(bool(line.strip()) for line in candidate.alignment.shown)
-    after = sum(bool(line.strip()) for line in to_lf(candidate.new).split("\n"))
-    limit = before * _MOST_LOST * (0.5 if asks_to_remove(candidate.request.instruction) else 1.0)
-    if after and (before < _MIN_LINES or after >= limit):
-        return None
-    if not before:
+def _find_deleted_text(proposed: ProposedEdit) -> Violation | None:
+    before = sum(bool(line.strip()) for line in proposed.alignment.shown)
+    after = sum(bool(line.strip()) for line in to_lf(proposed.edit.text).split("\n"))
+    limit = before * _MOST_LOST * (0.5 if asks_to_remove(proposed.request.instruction) else 1.0)
+    if not before or (after and (before < _MIN_LINES or after >= limit)):
         return None
     return _deletion(
         f"the reply would leave {after} of {before} lines; if that is meant, allow it with "
@@ -127,33 +148,33 @@ def _is_asked_for(loss: Loss, instruction: str) -> bool:
     return loss.share < limit
 
 
-def _comment_lines(candidate: Candidate) -> set[int]:
-    """The shown lines that hold comments inside of the code, or a docstring behind its first line.
+def _find_comment_lines(proposed: ProposedEdit) -> set[int]:
+    """Return the shown lines with comments in the code, or a docstring behind its first line.
 
     What documents the target, above its name, is none of them.
     """
-    code = "\n".join(candidate.alignment.shown)
-    header = _n_header(candidate)
+    code = proposed.shown_code
+    header = _count_header_lines(proposed)
     lines: set[int] = set()
-    for span in syntax.prose(code, candidate.request.language or ""):
+    for span in syntax.prose(code, proposed.language):
         first = code.count("\n", 0, span.start)
         is_docstring = span.of(code).lstrip("rRuUbB")[:1] in ("'", '"')
         lines |= set(range(first + is_docstring, code.count("\n", 0, span.stop) + 1))
-    shown = candidate.alignment.shown
-    openers = syntax.comment_openers(candidate.request.language)
+    shown = proposed.alignment.shown
+    openers = syntax.comment_openers(proposed.request.language)
     return {
         at for at in lines if at >= header and shown[at].lstrip().startswith((*openers, "*"))
     } | {at for at in lines if at >= header and at and at - 1 in lines}
 
 
-def _n_header(candidate: Candidate) -> int:
-    """How many shown lines come before the target's own name: its comments and decorators."""
-    target = named_target(candidate.request)
+def _count_header_lines(proposed: ProposedEdit) -> int:
+    """Return how many shown lines, comments and decorators, come before the target's name."""
+    target = named_target(proposed.request)
     if target is None:
         return 0
     last = target.name.rpartition(".")[2]
-    lines = candidate.alignment.shown
-    openers = syntax.comment_openers(candidate.request.language)
+    lines = proposed.alignment.shown
+    openers = syntax.comment_openers(proposed.request.language)
     for at, line in enumerate(lines):
         words = line.strip()
         if re.search(rf"\b{re.escape(last)}\b", words) and not words.startswith(
@@ -163,32 +184,33 @@ def _n_header(candidate: Candidate) -> int:
     return 0
 
 
-def _loses_modifier(candidate: Candidate) -> Objection | None:
-    """What stands before a definition's name, such as `export` or a receiver, and would be gone."""
-    target = named_target(candidate.request)
+def _find_lost_modifier(proposed: ProposedEdit) -> Violation | None:
+    """Refuse to lose what stands before a definition's name, such as `export` or a receiver."""
+    target = named_target(proposed.request)
     if target is None:
         return None
     last = target.name.rpartition(".")[2]
-    language = candidate.request.language or ""
-    old = _head("\n".join(candidate.alignment.shown), last, language)
-    new = _head(to_lf(candidate.new), last, language)
+    language = proposed.language
+    old = _find_modifiers(proposed.shown_code, last, language)
+    new = _find_modifiers(to_lf(proposed.edit.text), last, language)
     if old is None or new is None:
         return None
-    gone = [word for word in old if word not in new]
-    come = [word for word in new if word not in old]
-    said = candidate.request.instruction.lower()
-    if not gone or come or all(word.lower() in said for word in gone if word.isalnum()):
+    lost = [word for word in old if word not in new]
+    added = [word for word in new if word not in old]
+    instruction = proposed.request.instruction.lower()
+    # `public` that became `private` was changed, not lost.
+    if not lost or added or all(word.lower() in instruction for word in lost if word.isalnum()):
         return None
     return _deletion(
-        f"the reply leaves out `{' '.join(gone)}` in front of {last}; if that is meant, say so in "
+        f"the reply leaves out `{' '.join(lost)}` in front of {last}; if that is meant, say so in "
         "the instruction, or allow it with --allow deletion"
     )
 
 
-def _head(code: str, name: str, language: str) -> list[str] | None:
-    """The words in front of a name on the line that defines it, comments and decorators aside."""
+def _find_modifiers(code: str, name: str, language: str) -> list[str] | None:
+    """Return the words in front of a name on the line that defines it; None where no line does."""
     pattern = re.compile(rf"(?<![\w.]){re.escape(name)}\s*(?:[(<\[:={{]|$)")
-    remarks = {
+    comment_lines = {
         line
         for span in syntax.prose(code, language)
         for line in range(code.count("\n", 0, span.start), code.count("\n", 0, span.stop) + 1)
@@ -196,46 +218,42 @@ def _head(code: str, name: str, language: str) -> list[str] | None:
     for at, line in enumerate(code.split("\n")):
         words = line.strip()
         if (
-            at not in remarks
+            at not in comment_lines
             and not words.startswith(("@", "#[", "["))
-            and (found := pattern.search(words))
+            and (match := pattern.search(words))
         ):
-            return re.findall(r"[\w@]+", words[: found.start()])
+            return re.findall(r"[\w@]+", words[: match.start()])
     return None
 
 
-def _stubs_a_body(candidate: Candidate) -> Objection | None:
-    """A definition whose body would become a placeholder."""
-    language = candidate.request.language or ""
-    shown, new = to_lf("\n".join(candidate.alignment.shown)), to_lf(candidate.new)
-    old_bodies = _bodies(shown, language)
-    for name, body in _bodies(new, language).items():
-        before = old_bodies.get(name)
-        if before is None or not _is_stub(body) or _is_stub(before):
-            continue
-        return _deletion(
-            f"the reply puts a placeholder in the place of the body of {name}; try again, or edit "
-            "a smaller part"
-        )
+def _find_stubbed_body(proposed: ProposedEdit) -> Violation | None:
+    """Refuse to put a placeholder such as `pass` in the place of a body."""
+    language = proposed.language
+    old_bodies = _find_bodies(proposed.shown_code, language)
+    for name, body in _find_bodies(to_lf(proposed.edit.text), language).items():
+        if name in old_bodies and _is_stub(body) and not _is_stub(old_bodies[name]):
+            return _deletion(
+                f"the reply puts a placeholder in the place of the body of {name}; try again, or "
+                "edit a smaller part"
+            )
     return None
 
 
-def _bodies(text: str, language: str) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for one in syntax.targets(text, language):
-        if one.kind in ("function", "method"):
-            found.setdefault(one.name, one.span.of(text))
-    return found
+def _find_bodies(text: str, language: str) -> dict[str, str]:
+    bodies: dict[str, str] = {}
+    for function in syntax.targets(text, language):
+        if function.kind in ("function", "method"):
+            bodies.setdefault(function.name, function.span.of(text))
+    return bodies
 
 
 def _is_stub(definition: str) -> bool:
     """Return True where a definition does nothing but hold its place."""
-    header, _, rest = definition.partition("\n")
-    lines = [line.strip() for line in rest.split("\n")]
+    header, *body = map(str.strip, definition.split("\n"))
     lines = [
-        line for line in lines if is_significant(line) and not line.startswith(("#", "//", '"""'))
+        line for line in body if is_significant(line) and not line.startswith(("#", "//", '"""'))
     ]
-    if not lines:
+    if not lines:  # all on one line: `def f(): ...`, `void f() {}`
         return bool(re.search(r"(?::\s*\.\.\.|\{\s*/\*.*\*/\s*\}|\{\s*\})\s*$", header))
     return len(lines) == 1 and bool(_STUB.fullmatch(lines[0]))
 
@@ -243,95 +261,95 @@ def _is_stub(definition: str) -> bool:
 # What is no valid code.
 
 
-def _breaks_parse(candidate: Candidate) -> Objection | None:
-    request = candidate.request
+def _find_parse_error(proposed: ProposedEdit) -> Violation | None:
+    request = proposed.request
     language = request.language
     if language is None:
         return None
-    is_worse = _is_worse(request.text, candidate.edited, language)
-    if not is_worse and (frame := _frame(candidate)):
-        shown = "\n".join(candidate.alignment.shown)
-        is_worse = _is_worse(_alone(shown, frame), _alone(to_lf(candidate.new), frame), language)
+    is_worse = _has_more_errors(request.text, proposed.edited_text, language)
+    if not is_worse and (frame := _choose_frame(proposed)):
+        before = _put_into_frame(proposed.shown_code, frame)
+        after = _put_into_frame(to_lf(proposed.edit.text), frame)
+        is_worse = _has_more_errors(before, after, language)
     if not is_worse:
         return None
-    return _broken(
+    return _parse_broken(
         f"the edited file would no longer parse as {language}; try again with a clearer "
         "instruction, or edit a smaller part"
     )
 
 
-def _is_worse(before: str, after: str, language: str) -> bool:
+def _has_more_errors(before: str, after: str, language: str) -> bool:
     """Return True where `after` has syntax errors that `before` has not."""
     if syntax.parse_errors(after, language) > syntax.parse_errors(before, language):
         return True
     return syntax.compiles(before, language) and not syntax.compiles(after, language)
 
 
-def _frame(candidate: Candidate) -> tuple[str, str] | None:
-    """What a target is put between to be a text of its own; None where it cannot be.
+def _choose_frame(proposed: ProposedEdit) -> tuple[str, str] | None:
+    """Return what a target is put between to be a text of its own; None where it cannot be.
 
     In a file that is broken elsewhere, only the target alone can tell whether it got worse.
     """
-    target = named_target(candidate.request)
+    target = named_target(proposed.request)
     if target is None:
         return None
-    shown, last = "\n".join(candidate.alignment.shown), target.name.rpartition(".")[2]
+    last, language = target.name.rpartition(".")[2], proposed.language
     for frame in (("", ""), ("class A {\n", "\n}"), ("<?php\n", ""), ("<?php class A {\n", "\n}")):
-        framed, language = _alone(shown, frame), candidate.request.language or ""
-        found = any(one.name.rpartition(".")[2] == last for one in syntax.targets(framed, language))
-        if found and not syntax.parse_errors(framed, language):
+        framed = _put_into_frame(proposed.shown_code, frame)
+        names = {target.name.rpartition(".")[2] for target in syntax.targets(framed, language)}
+        if last in names and not syntax.parse_errors(framed, language):
             return frame
     return None
 
 
-def _alone(code: str, frame: tuple[str, str]) -> str:
-    """A part of a file as a text of its own, without the indentation that all of it has."""
+def _put_into_frame(code: str, frame: tuple[str, str]) -> str:
+    """Return a part of a file as a text of its own, without the indentation that all of it has."""
     before, after = frame
     return f"{before}{textwrap.dedent(code.strip(chr(10)))}{after}\n"
 
 
-def _defines_twice(candidate: Candidate) -> Objection | None:
-    """A definition with the same head twice in one scope, where there was one."""
-    language = candidate.request.language
+def _find_second_definition(proposed: ProposedEdit) -> Violation | None:
+    """Refuse two definitions with the same head in one scope, where there was one."""
+    language = proposed.request.language
     if language is None:
         return None
-    if language == "python" and (name := _doubled_docstring(candidate)):
-        return _broken(f"the reply gives {name} two docstrings; try again, or edit a smaller part")
-    if twice := syntax.redeclared(candidate.edited, language) - syntax.redeclared(
-        candidate.request.text, language
-    ):
-        return _broken(f"the edited file would misuse {min(twice)}; try again")
-    before = _counted(candidate.request.text, language)
-    for (name, head), n in _counted(candidate.edited, language).items():
-        if n > max(1, before[name, head]) and before[name, head] <= 1 and n > before[name, head]:
-            return _broken(
+    if language == "python" and (name := _find_doubled_docstring(proposed)):
+        return _parse_broken(
+            f"the reply gives {name} two docstrings; try again, or edit a smaller part"
+        )
+    declared_twice = syntax.redeclared(proposed.edited_text, language)
+    if misused := declared_twice - syntax.redeclared(proposed.request.text, language):
+        return _parse_broken(f"the edited file would misuse {min(misused)}; try again")
+    before = _count_definitions(proposed.request.text, language)
+    for (name, head), n in _count_definitions(proposed.edited_text, language).items():
+        # Overloads and `#ifdef` variants are many already: one more proves nothing.
+        if n > 1 >= before[name, head]:
+            return _parse_broken(
                 f"the edited file would define {name} twice; try again, or edit a smaller part"
             )
     return None
 
 
-def _doubled_docstring(candidate: Candidate) -> str:
-    """The name of a definition that would begin with two strings, and did not; "" for none."""
-    pattern = re.compile(
-        r"(?:def|class)\s+(\w+)[^\n]*:\n\s*(?:\"{3}(?:(?!\"{3}).)*\"{3}|'{3}(?:(?!'{3}).)*'{3})\s*\n\s*(?:\"{3}|'{3})",
-        re.DOTALL,
-    )
-    held = set(pattern.findall(to_lf(candidate.request.text)))
-    return next((name for name in pattern.findall(to_lf(candidate.edited)) if name not in held), "")
+def _find_doubled_docstring(proposed: ProposedEdit) -> str:
+    """Return the name of a definition that begins with two strings now; "" for none."""
+    before = set(_TWO_DOCSTRINGS.findall(to_lf(proposed.request.text)))
+    names = _TWO_DOCSTRINGS.findall(to_lf(proposed.edited_text))
+    return next((name for name in names if name not in before), "")
 
 
-def _counted(text: str, language: str) -> Counter[tuple[str, str]]:
+def _count_definitions(text: str, language: str) -> Counter[tuple[str, str]]:
     heads: Counter[tuple[str, str]] = Counter()
-    for one in syntax.targets(text, language):
-        code = one.span.of(text)
-        last = one.name.rpartition(".")[2]
-        head = next((signature(line) for line in code.split("\n") if last in line), "")
-        heads[one.name, head] += 1
+    for definition in syntax.targets(text, language):
+        lines = definition.span.of(text).split("\n")
+        last = definition.name.rpartition(".")[2]
+        head = next((signature(line) for line in lines if last in line), "")
+        heads[definition.name, head] += 1
     return heads
 
 
-_GUARDS: Final[tuple[tuple[Reason, Callable[[Candidate], Objection | None]], ...]] = (
-    ("parse_broken", _breaks_parse),
-    ("parse_broken", _defines_twice),
-    ("deletion", _loses_code),
+_GUARDS: Final[tuple[tuple[Reason, Callable[[ProposedEdit], Violation | None]], ...]] = (
+    ("parse_broken", _find_parse_error),
+    ("parse_broken", _find_second_definition),
+    ("deletion", _find_lost_code),
 )

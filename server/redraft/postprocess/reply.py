@@ -8,12 +8,16 @@ tokens.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import PurePath
 
 from redraft import syntax
 from redraft.postprocess.alignment import Alignment, align
-from redraft.postprocess.checks import Candidate, first_violation
+from redraft.postprocess.checks import (
+    EditedTarget,
+    ProposedEdit,
+    Violation,
+    first_violation,
+)
 from redraft.postprocess.dress import strip_dress
 from redraft.postprocess.elision import restore_elisions
 from redraft.postprocess.intent import asks_to_lay_out
@@ -21,35 +25,13 @@ from redraft.postprocess.narrow import Narrowed, narrow
 from redraft.postprocess.needs import merge_imports, place_outside
 from redraft.postprocess.whitespace import Indentation, fit_lines, join_lines, repair_first_line
 from redraft.prompting.target_view import TargetView, view_target
-from redraft.records import Completion, EditRequest, Reason, Replacement
+from redraft.records import Completion, EditRequest, Reason
 from redraft.text.lines import line_ending, line_ending_at, split_lines, to_lf
 
 __all__ = ["EditedTarget", "Violation", "interpret"]
 
 _PROSE = frozenset({"markdown"})
 _PROSE_SUFFIXES = frozenset({".md", ".markdown", ".mdx", ".rst", ".txt"})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EditedTarget:
-    """What a reply means. text: the target's new text, equal to the old one where nothing changes.
-
-    needs: replacements outside of the target, in the document's offsets. notes: for the user.
-    """
-
-    text: str
-    needs: tuple[Replacement, ...] = ()
-    notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Violation:
-    """Why a reply makes no edit. lost: the lines it leaves out. withheld: the edit all the same."""
-
-    reason: Reason
-    message: str
-    lost: tuple[str, ...] = ()
-    withheld: EditedTarget | None = None
 
 
 def interpret(request: EditRequest, completion: Completion) -> EditedTarget | Violation:
@@ -150,11 +132,8 @@ def _fit(request: EditRequest, view: TargetView, narrowed: Narrowed) -> EditedTa
         imports, notes = (), (*notes, "imports that the edit may need were left out, as you set")
     needs = (*imports, *place_outside(request, narrowed.outer))
     edited = EditedTarget(text=new, needs=needs, notes=notes)
-    candidate = Candidate(request=request, alignment=alignment, new=new, needs=needs)
-    found = first_violation(candidate) if candidate.changes else None
-    if found is None:
-        return edited
-    return Violation(reason=found.reason, message=found.message, lost=found.lost, withheld=edited)
+    proposed = ProposedEdit(request=request, alignment=alignment, edit=edited)
+    return (first_violation(proposed) if proposed.changes_text else None) or edited
 
 
 def _is_about_layout(request: EditRequest, alignment: Alignment) -> bool:

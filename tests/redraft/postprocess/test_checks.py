@@ -2,7 +2,7 @@ import pytest
 
 from redraft import syntax
 from redraft.postprocess.alignment import align
-from redraft.postprocess.checks import Candidate, first_violation
+from redraft.postprocess.checks import EditedTarget, ProposedEdit, first_violation
 from redraft.records import EditRequest, Span
 
 BODY = "def f():\n" + "".join(f"    step({i})\n" for i in range(9))
@@ -19,7 +19,9 @@ def check(new, *, text=BODY, instruction="Tidy up", path="f.py", rest="g()\n", a
         allowed=allowed,
     )
     shown, lines = (code.removesuffix("\n").split("\n") for code in (text, new))
-    found = first_violation(Candidate(request=request, alignment=align(shown, lines), new=new))
+    found = first_violation(
+        ProposedEdit(request=request, alignment=align(shown, lines), edit=EditedTarget(text=new))
+    )
     return (found.reason, [line.strip() for line in found.lost]) if found else None
 
 
