@@ -7,7 +7,7 @@ model can be asked again and the user can decide. Pure; the alignment is the wit
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from redraft.postprocess.alignment import Alignment, Hunk, is_significant
@@ -31,7 +31,12 @@ _KEYWORDS = frozenset(
     " pass true false null None True False nil try except catch finally raise throw throws with as"
     " import from".split()
 )
+_DOTS_IN_QUOTES = re.compile(r"(['\"]+)\s*(?:\.\.\.|…)\s*\1")
+_PUNCTUATION = "(){}[]<>;,:. \t…"
+_OPENERS = frozenset({"} else {", "} else", "else {", "try:", "try {", "} finally {", "finally:"})
+_CLOSERS = frozenset({"end", "done", "fi", "esac", "else", "else:", "then", "do", "begin", "pass"})
 _ALIKE = 0.4  # of the tokens of the shorter line: two lines that are one and the same, changed
+_MOST_AHEAD = 40  # new lines that are looked at for an old one: the work stays linear
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,21 +78,24 @@ def find_loss(alignment: Alignment, *, ignored: Collection[int] = ()) -> Loss:
     """
     left_out = set(alignment.left_out)
     lost: list[int] = []
-    unclaimed: list[str] = []
+    unclaimed: list[str] = []  # new lines that replace nothing in their place
     cut: set[int] = set()
     n_new = 0
     for hunk in alignment.hunks:
-        mine = [at for at in range(hunk.shown, hunk.shown_stop) if at in left_out]
-        mine = [at for at in mine if at not in ignored and _says_something(alignment.shown[at])]
-        new = _new_lines(alignment, hunk)
-        n_new += len(new)
-        found = _unmatched(alignment, mine, new)
-        lost += found
-        if not new:
-            cut.update(found)
-        elif not mine:
-            unclaimed += new
-    lost = _without_swapped(alignment, lost, unclaimed)
+        missing = [
+            at
+            for at in range(hunk.shown, hunk.shown_stop)
+            if at in left_out and at not in ignored and _can_be_lost(alignment.shown[at])
+        ]
+        new_lines = _find_new_lines(alignment, hunk)
+        n_new += len(new_lines)
+        unmatched = _find_unmatched(alignment, missing, new_lines)
+        lost += unmatched
+        if not new_lines:
+            cut.update(unmatched)
+        elif not missing:
+            unclaimed += new_lines
+    lost = _drop_swapped(alignment, lost, unclaimed)
     telling = [line for line in alignment.shown if is_significant(line)]
     return Loss(
         lines=tuple(alignment.shown[at] for at in lost),
@@ -99,21 +107,16 @@ def find_loss(alignment: Alignment, *, ignored: Collection[int] = ()) -> Loss:
     )
 
 
-def _says_something(line: str) -> bool:
-    return any(map(str.isalnum, line)) and (is_significant(line) or line.strip() not in _CLOSERS)
+def _can_be_lost(line: str) -> bool:
+    """Return True where a line says something; `end` and its kind go with what they close."""
+    return any(map(str.isalnum, line)) and line.strip() not in _CLOSERS
 
 
-_DOTS_IN_QUOTES = re.compile(r"(['\"]+)\s*(?:\.\.\.|…)\s*\1")
-_PUNCTUATION = "(){}[]<>;,:. \t…"
-_OPENERS = frozenset({"} else {", "} else", "else {", "try:", "try {", "} finally {", "finally:"})
-_CLOSERS = frozenset({"end", "done", "fi", "esac", "else", "else:", "then", "do", "begin", "pass"})
-
-
-def _new_lines(alignment: Alignment, hunk: Hunk) -> list[str]:
-    """The lines of a hunk that are really new: those that were moved there are not."""
-    held = {line.strip() for line in alignment.shown}
+def _find_new_lines(alignment: Alignment, hunk: Hunk) -> list[str]:
+    """Return the lines of a hunk that are really new: those that were moved there are not."""
+    shown_lines = {line.strip() for line in alignment.shown}
     lines = alignment.reply[hunk.reply : hunk.reply_stop]
-    return [line for line in lines if line.strip() not in held and _stands_for_code(line)]
+    return [line for line in lines if line.strip() not in shown_lines and _stands_for_code(line)]
 
 
 def _stands_for_code(line: str) -> bool:
@@ -126,97 +129,98 @@ def _stands_for_code(line: str) -> bool:
     return bool(words.strip(_PUNCTUATION)) and not is_placeholder
 
 
-def _unmatched(alignment: Alignment, mine: Sequence[int], new: Sequence[str]) -> list[int]:
-    """Of the left-out lines of one hunk, those that no new line stands for."""
-    if not mine or not new:
-        return list(mine)
-    old = [alignment.shown[at] for at in mine]
-    pairs = _pairs(old, new)
-    rest = [i for i in range(len(old)) if i not in pairs]
-    free = [j for j in range(len(new)) if j not in pairs.values()]
+def _find_unmatched(
+    alignment: Alignment, missing: Sequence[int], new_lines: Sequence[str]
+) -> list[int]:
+    """Return those of a hunk's `missing` lines that no new line stands for."""
+    if not missing or not new_lines:
+        return list(missing)
+    old_lines = [alignment.shown[at] for at in missing]
+    pairs = _pair_changed_lines(old_lines, new_lines)
+    unpaired = [i for i in range(len(old_lines)) if i not in pairs]
+    free = [j for j in range(len(new_lines)) if j not in pairs.values()]
     # As many lines as there were: each was written anew, however little they have in common. A
     # `return` stands for a `return` before it stands for a call.
     for j in list(free):
-        keyword = _keyword(new[j])
-        alike = next((i for i in rest if keyword and _keyword(old[i]) == keyword), None)
-        if alike is not None:
-            pairs[alike] = j
-            rest.remove(alike)
+        keyword = _leading_keyword(new_lines[j])
+        alike = (i for i in unpaired if keyword and _leading_keyword(old_lines[i]) == keyword)
+        i = next(alike, None)
+        if i is not None:
+            pairs[i] = j
+            unpaired.remove(i)
             free.remove(j)
-    while rest and free:
-        pairs[rest.pop(0)] = free.pop(0)
-    everything = {token for line in alignment.reply for token in tokens_of(line)}
+    while unpaired and free:
+        pairs[unpaired.pop(0)] = free.pop(0)
+    reply_tokens = {token for line in alignment.reply for token in tokens_of(line)}
+    # `total = price * n` before `return total` may become `return price * n`.
     temporaries = {
-        match[1] for line in old if (match := _ASSIGNED.match(line)) and match[1] not in everything
+        assigned[1]
+        for line in old_lines
+        if (assigned := _ASSIGNED.match(line)) and assigned[1] not in reply_tokens
     }
-    have = Counter(token for line in new for token in tokens_in(line))
-    surplus = have - Counter(token for i in pairs for token in tokens_in(old[i]))
-    is_loop = any(_LOOP.search(line) for line in new)
+    counts = Counter(token for line in new_lines for token in tokens_in(line))
+    surplus = counts - Counter(token for i in pairs for token in tokens_in(old_lines[i]))
+    has_loop = any(_LOOP.search(line) for line in new_lines)
     lost: list[int] = []
-    for i in rest:
-        tokens = tokens_of(old[i], temporaries)
-        if not tokens or (tokens <= set(have) and tokens & set(surplus)):
+    for i in unpaired:
+        tokens = tokens_of(old_lines[i], temporaries)
+        if not tokens or (tokens <= set(counts) and tokens & set(surplus)):
             continue
         # `step(0)`, `step(1)`, ... in one loop: nothing but the numbers is gone.
         names = {token for token in tokens if not token.isdigit()}
-        is_like_a_changed_one = any(names <= tokens_of(old[changed]) for changed in pairs)
-        if is_loop and names and names <= set(have) and is_like_a_changed_one:
-            continue
-        lost.append(mine[i])
+        is_like_a_changed_line = any(names <= tokens_of(old_lines[changed]) for changed in pairs)
+        if not (has_loop and names and names <= set(counts) and is_like_a_changed_line):
+            lost.append(missing[i])
     return lost
 
 
-def _without_swapped(
-    alignment: Alignment, lost: Sequence[int], unclaimed: Sequence[str]
-) -> list[int]:
+def _drop_swapped(alignment: Alignment, lost: Sequence[int], unclaimed: Sequence[str]) -> list[int]:
     """Return the `lost` lines but those of which an unclaimed new line elsewhere says the same.
 
     Where `even -= 1` and `odd += 1` of two loops become `odd += 1` and `even += 1`, the second has
     moved to the place of the first, and what is new stands in its old place.
     """
-    free = [set(tokens_in(line)) for line in unclaimed]
-    rest: list[int] = []
+    free = [tokens_of(line) for line in unclaimed]
+    remaining: list[int] = []
     for at in lost:
         tokens = tokens_of(alignment.shown[at])
-        same = next((other for other in free if tokens and tokens == other), None)
-        if same is None:
-            rest.append(at)
+        if tokens and tokens in free:
+            free.remove(tokens)
         else:
-            free.remove(same)
-    return rest
+            remaining.append(at)
+    return remaining
 
 
-def _keyword(line: str) -> str:
+def _leading_keyword(line: str) -> str:
     """Return the keyword that `line` begins with, or ""."""
     word = _TOKEN.match(line.strip())
     return word[0] if word and word[0] in _KEYWORDS else ""
 
 
-def _pairs(old: Sequence[str], new: Sequence[str]) -> dict[int, int]:
-    """Old lines and the new lines they were changed into, both in order and each once."""
+def _pair_changed_lines(old_lines: Sequence[str], new_lines: Sequence[str]) -> dict[int, int]:
+    """Return old lines by the new lines they were changed into, both in order and each once."""
     pairs: dict[int, int] = {}
     start = 0
-    a, b = ([tokens_of(line) for line in lines] for lines in (old, new))
-    for i, tokens in enumerate(a):
+    old, new = ([tokens_of(line) for line in lines] for lines in (old_lines, new_lines))
+    for i, tokens in enumerate(old):
         best, best_j = 0.0, -1
-        for j in range(start, min(len(b), start + 40)):
-            n_least = min(len(tokens), len(b[j]))
-            likeness = len(tokens & b[j]) / n_least if n_least else 0.0
+        for j in range(start, min(len(new), start + _MOST_AHEAD)):
+            likeness = _likeness(tokens, new[j])
             if likeness > best:
                 best, best_j = likeness, j
-        if best >= _ALIKE and best_j >= 0 and not _fits_better(a, i, b[best_j], best):
+        # The new line is left to one of the next old lines that it is more like.
+        if best >= _ALIKE and all(
+            _likeness(tokens, new[best_j]) <= best for tokens in old[i + 1 : i + 6]
+        ):
             pairs[i] = best_j
             start = best_j + 1
     return pairs
 
 
-def _fits_better(old: Sequence[set[str]], i: int, new: set[str], best: float) -> bool:
-    """Whether one of the next old lines is more like the new one."""
-    for other in old[i + 1 : i + 6]:
-        n_least = min(len(other), len(new))
-        if n_least and len(other & new) / n_least > best:
-            return True
-    return False
+def _likeness(old: set[str], new: set[str]) -> float:
+    """Return the share of the smaller set that is in both, 0 to 1."""
+    n_least = min(len(old), len(new))
+    return len(old & new) / n_least if n_least else 0.0
 
 
 def tokens_of(line: str, temporaries: Collection[str] = ()) -> set[str]:
@@ -226,21 +230,9 @@ def tokens_of(line: str, temporaries: Collection[str] = ()) -> set[str]:
 
 def tokens_in(line: str, temporaries: Collection[str] = ()) -> list[str]:
     """Return the names and numbers of a line in their order, as often as they stand there."""
-    found = [token for part in _parts(line, temporaries) for token in _TOKEN.findall(part)]
-    return [token for token in found if token not in _KEYWORDS]
-
-
-def _parts(line: str, temporaries: Collection[str]) -> Iterator[str]:
-    if not temporaries:
-        yield line
-        return
-    end = 0
-    for chain in _CHAIN.finditer(line):
-        yield line[end : chain.start()]
-        if (
-            _TOKEN.findall(chain.group())[:1]
-            and _TOKEN.findall(chain.group())[0] not in temporaries
-        ):
-            yield chain.group()
-        end = chain.end()
-    yield line[end:]
+    if temporaries:
+        # `order.total()` says nothing where `order` is a name that has gone.
+        line = _CHAIN.sub(
+            lambda chain: "" if _TOKEN.findall(chain[0])[0] in temporaries else chain[0], line
+        )
+    return [token for token in _TOKEN.findall(line) if token not in _KEYWORDS]
