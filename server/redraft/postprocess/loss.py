@@ -77,6 +77,8 @@ def find_loss(alignment: Alignment, *, ignored: Collection[int] = ()) -> Loss:
     ignored: shown lines that may go, such as comments inside of the code.
     """
     left_out = set(alignment.left_out)
+    kept = {at for at in alignment.kept if at is not None}
+    not_kept = {line.strip() for at, line in enumerate(alignment.shown) if at not in kept}
     lost: list[int] = []
     unclaimed: list[str] = []  # new lines that replace nothing in their place
     cut: set[int] = set()
@@ -87,7 +89,7 @@ def find_loss(alignment: Alignment, *, ignored: Collection[int] = ()) -> Loss:
             for at in range(hunk.shown, hunk.shown_stop)
             if at in left_out and at not in ignored and _can_be_lost(alignment.shown[at])
         ]
-        new_lines = _find_new_lines(alignment, hunk)
+        new_lines = _find_new_lines(alignment, hunk, moved=not_kept)
         n_new += len(new_lines)
         unmatched = _find_unmatched(alignment, missing, new_lines)
         lost += unmatched
@@ -112,11 +114,10 @@ def _can_be_lost(line: str) -> bool:
     return any(map(str.isalnum, line)) and line.strip() not in _CLOSERS
 
 
-def _find_new_lines(alignment: Alignment, hunk: Hunk) -> list[str]:
-    """Return the lines of a hunk that are really new: those that were moved there are not."""
-    shown_lines = {line.strip() for line in alignment.shown}
+def _find_new_lines(alignment: Alignment, hunk: Hunk, *, moved: Collection[str]) -> list[str]:
+    """Return the lines of a hunk that are really new: those that were `moved` there are not."""
     lines = alignment.reply[hunk.reply : hunk.reply_stop]
-    return [line for line in lines if line.strip() not in shown_lines and _stands_for_code(line)]
+    return [line for line in lines if line.strip() not in moved and _stands_for_code(line)]
 
 
 def _stands_for_code(line: str) -> bool:
@@ -138,7 +139,8 @@ def _find_unmatched(
     old_lines = [alignment.shown[at] for at in missing]
     pairs = _pair_changed_lines(old_lines, new_lines)
     unpaired = [i for i in range(len(old_lines)) if i not in pairs]
-    free = [j for j in range(len(new_lines)) if j not in pairs.values()]
+    paired_new = set(pairs.values())
+    free = [j for j in range(len(new_lines)) if j not in paired_new]
     # As many lines as there were: each was written anew, however little they have in common. A
     # `return` stands for a `return` before it stands for a call.
     for j in list(free):
@@ -149,8 +151,9 @@ def _find_unmatched(
             pairs[i] = j
             unpaired.remove(i)
             free.remove(j)
-    while unpaired and free:
-        pairs[unpaired.pop(0)] = free.pop(0)
+    n_both = min(len(unpaired), len(free))
+    pairs |= dict(zip(unpaired[:n_both], free[:n_both], strict=True))
+    unpaired = unpaired[n_both:]
     reply_tokens = {token for line in alignment.reply for token in tokens_of(line)}
     # `total = price * n` before `return total` may become `return price * n`.
     temporaries = {
