@@ -59,7 +59,7 @@ class Alignment:
 
     @cached_property
     def hunks(self) -> tuple[Hunk, ...]:
-        """What is not the same on both sides, ascending."""
+        """The stretches that differ, ascending."""
         return tuple(self._hunks())
 
     def _hunks(self) -> Iterator[Hunk]:
@@ -75,20 +75,20 @@ class Alignment:
     @cached_property
     def left_out(self) -> tuple[int, ...]:
         """The shown lines, blank ones aside, that no reply line repeats, wherever it stands."""
-        held = Counter(
+        new_lines = Counter(
             line.strip() for line, at in zip(self.reply, self.kept, strict=True) if at is None
         )
-        found: list[int] = []
+        missing: list[int] = []
         repeated = {at for at in self.kept if at is not None}
         for at, line in enumerate(self.shown):
             words = line.strip()
             if at in repeated or not words:
                 continue
-            if held[words] > 0:
-                held[words] -= 1  # moved
+            if new_lines[words] > 0:
+                new_lines[words] -= 1  # moved
             else:
-                found.append(at)
-        return tuple(found)
+                missing.append(at)
+        return tuple(missing)
 
     @property
     def n_kept(self) -> int:

@@ -45,14 +45,14 @@ _SENTENCE = re.compile(r"[^\W\d_][\w'\u2019,-]*(?: [\w'\u2019\",-]+)*\s?[:.!…]
 
 def strip_dress(reply: str, request: EditRequest) -> list[str]:
     """Return the lines of the code in `reply`; none where there is no code."""
-    own = to_lf(request.target.of(request.text))
-    text = _without_tags(to_lf(reply), to_lf(request.text) + request.instruction)
-    lines = _without_fences(text.split("\n"), own.split("\n"))
-    lines = _applied_diff(lines, own.split("\n"))
-    if _is_list_of_changes(lines, own):
+    target_code = to_lf(request.target.of(request.text))
+    text = _strip_tags(to_lf(reply), to_lf(request.text) + request.instruction)
+    lines = _strip_fences(text.split("\n"), target_code.split("\n"))
+    lines = _apply_diff(lines, target_code.split("\n"))
+    if _is_list_of_changes(lines, target_code):
         return []
     is_text = PurePath(request.path).suffix.lower() in _TEXT_SUFFIXES
-    return _without_remarks(lines, own) if not is_text else lines
+    return _strip_remarks(lines, target_code) if not is_text else lines
 
 
 def is_prose(line: str) -> bool:
@@ -70,77 +70,77 @@ def is_prose(line: str) -> bool:
     return n_words >= 4 or (n_words >= 2 and words[-1] in ":.!…")
 
 
-def _without_tags(text: str, own: str) -> str:
-    """Return `text` without the chat tags around it; a tag that `own` holds is plain text."""
+def _strip_tags(text: str, document: str) -> str:
+    """Return `text` without the chat tags around it; a tag that `document` holds is text."""
     thinking = _THINKING.match(text)
-    if thinking and "<think" not in own:
+    if thinking and "<think" not in document:
         text = text[thinking.end() :]
     leading = _LEADING.match(text)
-    if leading and not re.search(_TAG, own):
+    if leading and not re.search(_TAG, document):
         text = text[leading.end() :]
     for tag in _ENDING.finditer(text):
         line = text[text.rfind("\n", 0, tag.start()) + 1 : tag.start()]
         is_closing = tag.group().strip() == "</s>" and "<s>" in line
-        if tag.group().strip() in own or is_closing or not text[: tag.start()].strip():
+        if tag.group().strip() in document or is_closing or not text[: tag.start()].strip():
             continue
         return text[: tag.start()].removesuffix("\n")
     return text
 
 
-def _without_fences(lines: list[str], own: Sequence[str]) -> list[str]:
+def _strip_fences(lines: list[str], target_code: Sequence[str]) -> list[str]:
     """Return what the fence around the code encloses; `lines` where there is none.
 
-    A fence is around the code where nothing but prose stands before it and no line of `own`. The
-    first closing fence ends the code of a target without fences; in one that has its own, the last
-    does. A closing fence that nothing opened, behind the code, goes with all that follows.
+    A fence is around the code where nothing but prose stands before it and no line of the target.
+    The first closing fence ends the code of a target without fences; of one that has fences, the
+    last does. A closing fence that nothing opened, behind the code, goes with all that follows.
     """
     fences = [at for at, line in enumerate(lines) if _FENCE.fullmatch(line)]
-    own_fences = sum(bool(_FENCE.fullmatch(line.strip())) for line in own)
-    opening = _opening_fence(lines, own)
+    n_target_fences = sum(bool(_FENCE.fullmatch(line.strip())) for line in target_code)
+    opening = _find_opening_fence(lines, target_code)
     if opening is None:
         # What follows a stray closing fence is not code, unless fences open and close in pairs.
-        stray = [at for at in fences if _closes(lines[at], 3)]
-        if len(fences) % 2 == own_fences % 2 or not stray:
+        stray = [at for at in fences if _is_closing(lines[at], 3)]
+        if len(fences) % 2 == n_target_fences % 2 or not stray:
             return lines
-        return lines[: stray[-1] if own_fences else stray[0]]
+        return lines[: stray[-1] if n_target_fences else stray[0]]
     width = len(lines[opening]) - len(lines[opening].lstrip(lines[opening][0]))
     code = lines[opening + 1 :]
     closing = [
-        at for at, line in enumerate(code) if _FENCE.fullmatch(line) and _closes(line, width)
+        at for at, line in enumerate(code) if _FENCE.fullmatch(line) and _is_closing(line, width)
     ]
     if not closing:
         return code
     inner = sum(bool(_FENCE.fullmatch(line)) for line in code)
-    if own_fences and (inner - own_fences) % 2 == 0:
+    if n_target_fences and (inner - n_target_fences) % 2 == 0:
         return code
-    end = closing[-1] if own_fences else closing[0]
-    rest = code[end + 1 :]
+    end = closing[-1] if n_target_fences else closing[0]
+    following = code[end + 1 :]
     # Two blocks one after the other, and nothing said around them: the answer is both of them.
     if (
         opening == 0
-        and any(_FENCE.fullmatch(line) and not _closes(line, 3) for line in rest)
-        and not (any(is_prose(line) for line in rest))
-        and own_fences == 0
-        and not any(map(str.strip, own[1:]))
+        and any(_FENCE.fullmatch(line) and not _is_closing(line, 3) for line in following)
+        and not any(map(is_prose, following))
+        and n_target_fences == 0
+        and not any(map(str.strip, target_code[1:]))
     ):
         return lines
     return code[:end]
 
 
-def _closes(fence: str, width: int) -> bool:
+def _is_closing(fence: str, width: int) -> bool:
     bare = fence.rstrip()
     return set(bare) in ({"`"}, {"~"}) and len(bare) >= width
 
 
-def _opening_fence(lines: Sequence[str], own: Sequence[str]) -> int | None:
+def _find_opening_fence(lines: Sequence[str], target_code: Sequence[str]) -> int | None:
     """Return the line of the fence that opens the code: the first filled one, or one below prose.
 
-    A bare one that nothing follows closes what stands above it. Once a line of `own` has come,
+    A bare one that nothing follows closes what stands above it. Once a line of the target has come,
     whatever follows is code.
     """
-    held = {line.strip() for line in own}
+    target_lines = {line.strip() for line in target_code}
     for at, line in enumerate(lines):
-        if line.strip() and line.strip() in held:
+        if line.strip() and line.strip() in target_lines:
             return None
         if fence := _FENCE.fullmatch(line):
             is_opening = fence.group(2) or any(map(str.strip, lines[at + 1 :]))
@@ -150,24 +150,24 @@ def _opening_fence(lines: Sequence[str], own: Sequence[str]) -> int | None:
     return None
 
 
-def _without_remarks(lines: list[str], own: str) -> list[str]:
+def _strip_remarks(lines: list[str], target_code: str) -> list[str]:
     """Return `lines` without sentences in front of the code and behind it."""
     filled = [at for at, line in enumerate(lines) if line.strip()]
     start, stop = 0, len(lines)
     for at in filled:
         words = lines[at].strip()
-        if words in own or not (_PREAMBLE.fullmatch(words) and is_prose(words)):
+        if words in target_code or not (_PREAMBLE.fullmatch(words) and is_prose(words)):
             break
         start = at + 1
     for at in reversed(filled):
         words = lines[at].strip()
-        if at < start or words in own or not (_REMARK.match(words) and is_prose(words)):
+        if at < start or words in target_code or not (_REMARK.match(words) and is_prose(words)):
             break
         stop = at
     return lines[start:stop] if any(line.strip() for line in lines[start:stop]) else lines
 
 
-def _applied_diff(lines: list[str], own: Sequence[str]) -> list[str]:
+def _apply_diff(lines: list[str], target_code: Sequence[str]) -> list[str]:
     """Return the new side of a reply that is a diff; `lines` where it is none.
 
     It is one where every line begins with a blank, a plus or a minus, and those with a minus are
@@ -176,14 +176,16 @@ def _applied_diff(lines: list[str], own: Sequence[str]) -> list[str]:
     filled = [line for line in lines if line.strip()]
     removed = [line[1:].strip() for line in filled if line.startswith("-")]
     added = [line for line in filled if line.startswith("+")]
-    held = {line.strip() for line in own}
+    target_lines = {line.strip() for line in target_code}
     is_diff = removed and added and all(line[0] in " +-@" for line in filled)
-    if not is_diff or not all(line in held for line in removed if line):
+    if not is_diff or not all(line in target_lines for line in removed if line):
         return lines
     return [line[1:] for line in lines if not line.startswith(("-", "@@"))]
 
 
-def _is_list_of_changes(lines: Sequence[str], own: str) -> bool:
+def _is_list_of_changes(lines: Sequence[str], target_code: str) -> bool:
     """Return True for search and replace blocks, which say what to change and not the outcome."""
     marks = ("<<<<<<< ", ">>>>>>> ")
-    return all(any(line.startswith(mark) for line in lines) and mark not in own for mark in marks)
+    return all(
+        any(line.startswith(mark) for line in lines) and mark not in target_code for mark in marks
+    )

@@ -61,10 +61,10 @@ def _may_be_remark(line: str) -> bool:
         return False
     if bare := _BARE.fullmatch(line):
         return not any(map(str.isalnum, bare["words"])) or bool(_LEFT_OUT.fullmatch(bare["words"]))
-    found = _COMMENT_LINE.fullmatch(line) or _BRACKETED.fullmatch(line)
-    if not found:
+    remark = _COMMENT_LINE.fullmatch(line) or _BRACKETED.fullmatch(line)
+    if not remark:
         return False
-    words = found["words"].strip()
+    words = remark["words"].strip()
     begins_with_dots = bool(_DOTS.match(words)) and not re.match(r"(?:\.\.\.|…)\w", words)
     return begins_with_dots or bool(_LEFT_OUT.fullmatch(words))
 
@@ -83,20 +83,20 @@ def restore_elisions(
     A remark is certain where nothing else stands between the two kept lines around it, or where one
     side of it is an end of the text.
     """
-    held = Counter(line.strip() for line in shown)
+    shown_counts = Counter(line.strip() for line in shown)
     remarks = {
         at
         for at in find_remarks(lines, content)
-        if held[lines[at].strip()] < 1 and not _is_stub(lines, at, held)
+        if shown_counts[lines[at].strip()] < 1 and not _is_stub(lines, at, shown_counts)
     }
     if not remarks:
         return list(lines), ""
     # Aligned without the remarks, so that one that looks like a line of the source cannot pair up.
-    rest = [at for at in range(len(lines)) if at not in remarks]
-    alignment = align(shown, [lines[at] for at in rest])
-    kept = dict(zip(rest, alignment.kept, strict=True))
+    code_lines = [at for at in range(len(lines)) if at not in remarks]
+    alignment = align(shown, [lines[at] for at in code_lines])
+    kept = dict(zip(code_lines, alignment.kept, strict=True))
     _settle_brackets(shown, lines, kept, remarks)
-    present = Counter(
+    new_counts = Counter(
         line.strip() for at, line in enumerate(lines) if kept.get(at) is None and at not in remarks
     )
     restored: list[str] = []
@@ -105,15 +105,19 @@ def restore_elisions(
         if at not in remarks:
             restored.append(line)
             continue
-        start = _nearest_kept(lines, kept, range(at - 1, -1, -1))
-        stop = _nearest_kept(lines, kept, range(at + 1, len(lines)))
+        start = _find_nearest_kept(lines, kept, range(at - 1, -1, -1))
+        stop = _find_nearest_kept(lines, kept, range(at + 1, len(lines)))
         first = 0 if start is None else start + 1
         last = len(shown) if stop is None else stop
         missing = [
             text
             for text in shown[first:last]
             # What the reply has elsewhere was moved there: put back, it would stand twice.
-            if not (is_significant(text) and held[text.strip()] == 1 and present[text.strip()])
+            if not (
+                is_significant(text)
+                and shown_counts[text.strip()] == 1
+                and new_counts[text.strip()]
+            )
         ]
         stands_for_brackets = any(map(str.strip, missing)) and _is_between_kept(
             lines, kept, remarks, at
@@ -126,12 +130,13 @@ def restore_elisions(
         # What new lines in the same gap replace is not known, unless the gap reaches to an end:
         # then they were added before what stayed, or behind it.
         is_open = start is None or not any(map(is_significant, shown[last:]))
-        new = _new_lines(lines, kept, remarks, at)
-        if (first, last) in gaps or (new and not is_open) or _are_alike(new, missing):
+        new_lines = _find_new_lines(lines, kept, remarks, at)
+        is_ambiguous = bool(new_lines) and not is_open
+        if (first, last) in gaps or is_ambiguous or _are_alike(new_lines, missing):
             return list(lines), line.strip()
         gaps.add((first, last))
         following = lines[at + 1] if at + 1 < len(lines) else "."
-        restored += _trimmed(missing, restored[-1] if restored else ".", following)
+        restored += _strip_blanks(missing, restored[-1] if restored else ".", following)
     return restored, ""
 
 
@@ -140,7 +145,7 @@ def _is_between_kept(
 ) -> bool:
     """Return True where the lines on both sides of a remark were kept."""
     for places in (range(at - 1, -1, -1), range(at + 1, len(lines))):
-        beside = next((other for other in places if lines[other].strip()), None)
+        beside = next((place for place in places if lines[place].strip()), None)
         if beside is None or beside in remarks or kept.get(beside) is None:
             return False
     return True
@@ -152,18 +157,18 @@ def _is_plain_remark(line: str) -> bool:
     return bool(_DOTS.search(line)) and (not words or bool(_LEFT_OUT.fullmatch(words)))
 
 
-def _is_stub(lines: Sequence[str], at: int, held: Counter[str]) -> bool:
+def _is_stub(lines: Sequence[str], at: int, shown_counts: Counter[str]) -> bool:
     """Return True for a lone `...` that is the body of something new."""
     if lines[at].strip() != "...":
         return False
     above = [line.strip() for line in lines[:at] if line.strip()]
-    return len(above) > 1 and above[-1].endswith(":") and above[-1] not in held
+    return len(above) > 1 and above[-1].endswith(":") and above[-1] not in shown_counts
 
 
 def _settle_brackets(
     shown: Sequence[str], lines: Sequence[str], kept: dict[int, int | None], remarks: set[int]
 ) -> None:
-    """Pair brackets in front of a remark as early as they can be, those behind one as late.
+    """Pair brackets in front of a remark as early as they can be.
 
     A closing bracket is found at many places: the nearest to what stands beside it is meant.
     """
@@ -172,19 +177,19 @@ def _settle_brackets(
         while at in kept and not is_significant(lines[at]):
             at -= 1
         before = kept.get(at)
-        low = _last_kept(kept, at) + 1 if before is None else before + 1
-        for other in range(at + 1, remark):
-            if not lines[other].strip():
+        low = _find_last_kept(kept, at) + 1 if before is None else before + 1
+        for bracket in range(at + 1, remark):
+            words = lines[bracket].strip()
+            if not words:
                 continue
-            place = next(
-                (i for i in range(low, len(shown)) if shown[i].strip() == lines[other].strip()),
-                None,
-            )
-            kept[other] = place
+            places = (i for i in range(low, len(shown)) if shown[i].strip() == words)
+            place = next(places, None)
+            kept[bracket] = place
             low = low if place is None else place + 1
 
 
-def _last_kept(kept: dict[int, int | None], at: int) -> int:
+def _find_last_kept(kept: dict[int, int | None], at: int) -> int:
+    """Return the shown line that the last kept line up to `at` stands for; -1 for none."""
     while at >= 0:
         place = kept.get(at)
         if place is not None:
@@ -193,40 +198,37 @@ def _last_kept(kept: dict[int, int | None], at: int) -> int:
     return -1
 
 
-def _nearest_kept(
+def _find_nearest_kept(
     lines: Sequence[str], kept: dict[int, int | None], places: Iterable[int]
 ) -> int | None:
-    """The shown line that the nearest kept line stands for, blanks aside."""
-    found = (kept.get(at) for at in places if lines[at].strip())
-    return next((place for place in found if place is not None), None)
+    """Return the shown line that the nearest kept line of `places` stands for, blanks aside."""
+    shown_places = (kept.get(at) for at in places if lines[at].strip())
+    return next((place for place in shown_places if place is not None), None)
 
 
-def _new_lines(
+def _find_new_lines(
     lines: Sequence[str], kept: dict[int, int | None], remarks: set[int], at: int
 ) -> list[str]:
-    """The new lines in the same gap between kept lines as the remark `at`."""
-    found: list[str] = []
+    """Return the new lines in the same gap between kept lines as the remark `at`."""
+    new_lines: list[str] = []
     for places in (range(at - 1, -1, -1), range(at + 1, len(lines))):
-        for other in places:
-            if kept.get(other) is not None and lines[other].strip():
+        for place in places:
+            if kept.get(place) is not None and lines[place].strip():
                 break
-            if other not in remarks and is_significant(lines[other]):
-                found.append(lines[other])
-    return found
+            if place not in remarks and is_significant(lines[place]):
+                new_lines.append(lines[place])
+    return new_lines
 
 
-def _are_alike(new: Sequence[str], missing: Sequence[str]) -> bool:
+def _are_alike(new_lines: Sequence[str], missing: Sequence[str]) -> bool:
     """Return True where a new line is one of the missing ones, changed: its place is not known."""
     old = [tokens for line in missing if len(tokens := tokens_of(line)) > 1]
-    for line in new:
-        tokens = tokens_of(line)
-        if any(2 * len(tokens & other) >= min(len(tokens), len(other)) for other in old if tokens):
-            return True
-    return False
+    new = [tokens for line in new_lines if (tokens := tokens_of(line))]
+    return any(2 * len(a & b) >= min(len(a), len(b)) for a in new for b in old)
 
 
-def _trimmed(missing: list[str], before: str, following: str) -> list[str]:
-    """Return the lines to put back, without blanks at their ends that the reply has already."""
+def _strip_blanks(missing: list[str], before: str, following: str) -> list[str]:
+    """Return the `missing` lines without blanks at their ends that the reply has already."""
     start, stop = 0, len(missing)
     while not before.strip() and start < stop and not missing[start].strip():
         start += 1

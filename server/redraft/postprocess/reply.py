@@ -25,7 +25,7 @@ from redraft.postprocess.narrow import Narrowed, narrow
 from redraft.postprocess.needs import merge_imports, place_outside
 from redraft.postprocess.whitespace import Indentation, fit_lines, join_lines, repair_first_line
 from redraft.prompting.target_view import TargetView, view_target
-from redraft.records import Completion, EditRequest, Reason
+from redraft.records import Completion, EditRequest
 from redraft.text.lines import line_ending, line_ending_at, split_lines, to_lf
 
 __all__ = ["EditedTarget", "Violation", "interpret"]
@@ -36,47 +36,47 @@ _PROSE_SUFFIXES = frozenset({".md", ".markdown", ".mdx", ".rst", ".txt"})
 
 def interpret(request: EditRequest, completion: Completion) -> EditedTarget | Violation:
     """Return what `completion` makes of the request's target, or why it makes no edit."""
-    if problem := _check_finish(completion):
-        reason, message = problem
-        return Violation(reason=reason, message=message)
-    return _build(request, completion.text)
-
-
-def _check_finish(completion: Completion) -> tuple[Reason, str] | None:
-    match completion.finish:
-        case "stop":
-            return None
-        case "length":
-            n_tokens = completion.stats.output_tokens
-            return "token_limit", (
-                f"the reply was cut at the limit of {n_tokens:,} tokens; raise max_tokens or edit "
-                "a smaller part"
-            )
-        case "timeout":
-            return "timeout", (
-                "the time limit passed before the reply was complete; raise timeout or edit a "
-                "smaller part"
-            )
-        case "cancelled":
-            return "cancelled", "the edit was cancelled; nothing was changed"
-
-
-def _build(request: EditRequest, reply: str) -> EditedTarget | Violation:
+    if violation := _check_finish(completion):
+        return violation
     view = view_target(request)
-    lines = strip_dress(reply, request)
+    lines = strip_dress(completion.text, request)
     if not any(map(str.strip, lines)):
-        return _without_code(request)
+        return _accept_deletion(request)
     if view.is_fragment or view.is_insertion:
-        narrowed: Narrowed | str = Narrowed(lines=tuple(_without_line_around(view, lines)))
+        narrowed: Narrowed | str = Narrowed(lines=tuple(_strip_line_around(view, lines)))
     else:
-        narrowed = narrow(request, view, _stripped(lines))
+        narrowed = narrow(request, view, _strip_blank_lines(lines))
     if isinstance(narrowed, str):
         return Violation(reason="no_code", message=narrowed)
     return _fit(request, view, narrowed)
 
 
-def _without_code(request: EditRequest) -> EditedTarget | Violation:
-    """A reply that says nothing: it deletes the target only where the user allows it."""
+def _check_finish(completion: Completion) -> Violation | None:
+    """Return why a reply that did not come to its own end is of no use."""
+    match completion.finish:
+        case "stop":
+            return None
+        case "length":
+            n_tokens = completion.stats.output_tokens
+            return Violation(
+                reason="token_limit",
+                message=f"the reply was cut at the limit of {n_tokens:,} tokens; raise max_tokens "
+                "or edit a smaller part",
+            )
+        case "timeout":
+            return Violation(
+                reason="timeout",
+                message="the time limit passed before the reply was complete; raise timeout or "
+                "edit a smaller part",
+            )
+        case "cancelled":
+            return Violation(
+                reason="cancelled", message="the edit was cancelled; nothing was changed"
+            )
+
+
+def _accept_deletion(request: EditRequest) -> EditedTarget | Violation:
+    """Return what a reply without code does: it deletes the target where the user allows that."""
     if "deletion" in request.allowed:
         return EditedTarget(text="")
     return Violation(
@@ -87,9 +87,9 @@ def _without_code(request: EditRequest) -> EditedTarget | Violation:
 
 
 def _fit(request: EditRequest, view: TargetView, narrowed: Narrowed) -> EditedTarget | Violation:
-    """The narrowed reply in the target's white space, completed and judged."""
+    """Return the narrowed reply in the target's white space, completed and judged."""
     source = view.indentation + view.target
-    head, core, tail = _blank_ends(source)
+    head, core, tail = _split_blank_ends(source)
     shown = [] if view.is_insertion else to_lf(core).removesuffix("\n").split("\n")
     is_prose = (
         request.language in _PROSE or PurePath(request.path).suffix.lower() in _PROSE_SUFFIXES
@@ -97,7 +97,7 @@ def _fit(request: EditRequest, view: TargetView, narrowed: Narrowed) -> EditedTa
     lines, unsure = restore_elisions(
         shown,
         narrowed.lines,
-        _content(request, narrowed.lines),
+        _find_content_lines(request, narrowed.lines),
         is_code=not is_prose and request.language is not None,
     )
     if unsure and "elision" not in request.allowed:
@@ -107,8 +107,8 @@ def _fit(request: EditRequest, view: TargetView, narrowed: Narrowed) -> EditedTa
             "or edit a smaller part",
         )
     if not any(map(str.strip, lines)):
-        return _without_code(request)
-    content = _content(request, lines)
+        return _accept_deletion(request)
+    content = _find_content_lines(request, lines)
     lines = repair_first_line(lines, shown, content)
     alignment = align(shown, lines, keeps_trailing=is_prose)
     ending = line_ending_at(request.text, request.target.start)
@@ -125,7 +125,7 @@ def _fit(request: EditRequest, view: TargetView, narrowed: Narrowed) -> EditedTa
             keeps_trailing=is_prose,
         )
         new = head + join_lines(core, alignment, fitted, ending=ending) + tail
-        new = _seam(request, view, lines[0], new, ending)
+        new = _join_to_line(request, view, lines[0], new, ending)
     imports = merge_imports(request, narrowed.imports, new)
     notes = narrowed.notes
     if imports and not request.adds_imports:
@@ -147,8 +147,8 @@ def _is_about_layout(request: EditRequest, alignment: Alignment) -> bool:
     )
 
 
-def _content(request: EditRequest, lines: Sequence[str]) -> frozenset[int]:
-    """The lines of a reply that lie in strings, heredocs and their kind.
+def _find_content_lines(request: EditRequest, lines: Sequence[str]) -> frozenset[int]:
+    """Return the lines of a reply that lie in strings, heredocs and their kind.
 
     A docstring moves with its code, as long as none of its lines stands further left.
     """
@@ -159,8 +159,8 @@ def _content(request: EditRequest, lines: Sequence[str]) -> frozenset[int]:
     for span in syntax.prose(code, request.language):
         first = code.count("\n", 0, span.start)
         last = code.count("\n", 0, span.stop)
-        own = [at for at in range(first + 1, last + 1) if at < len(lines) and lines[at].strip()]
-        margin = min((_width(lines[at]) for at in own), default=0)
+        inner = [lines[at] for at in range(first + 1, min(last + 1, len(lines)))]
+        margin = min((_width(line) for line in inner if line.strip()), default=0)
         if margin >= _width(lines[first]):
             inside -= set(range(first, last + 1))
     return frozenset(inside)
@@ -170,13 +170,13 @@ def _width(line: str) -> int:
     return len(line) - len(line.lstrip(" \t"))
 
 
-def _stripped(lines: Sequence[str]) -> list[str]:
+def _strip_blank_lines(lines: Sequence[str]) -> list[str]:
     filled = [at for at, line in enumerate(lines) if line.strip()]
     return list(lines[filled[0] : filled[-1] + 1]) if filled else []
 
 
-def _blank_ends(source: str) -> tuple[str, str, str]:
-    """`source` in three: the blank lines at its start, what is between, those at its end."""
+def _split_blank_ends(source: str) -> tuple[str, str, str]:
+    """Return the blank lines at the start of `source`, what is between, and those at its end."""
     lines = split_lines(source)
     filled = [at for at, line in enumerate(lines) if line.strip()]
     if not filled:
@@ -185,25 +185,28 @@ def _blank_ends(source: str) -> tuple[str, str, str]:
     return "".join(lines[:first]), "".join(lines[first:last]), "".join(lines[last:])
 
 
-def _without_line_around(view: TargetView, lines: Sequence[str]) -> list[str]:
-    """A fragment's reply without the rest of its first and last line, where it repeats both."""
-    lines = _stripped(lines)
+def _strip_line_around(view: TargetView, lines: Sequence[str]) -> list[str]:
+    """Return a fragment's reply without the rest of its first and last line, if it has both.
+
+    Asked for `qty * 2` in `total = qty * 2  # all`, models write the whole line.
+    """
+    lines = _strip_blank_lines(lines)
     reply = "\n".join(lines)
     before, after = view.before.lstrip(), view.after.rstrip()
-    whole, own = reply.lstrip(), view.text.strip()
+    whole, fragment = reply.lstrip(), view.text.strip()
     is_repeated = (
         view.is_fragment
         and any(map(str.isalnum, before + after))
         and len(whole) >= len(before) + len(after)
         and whole.startswith(before)
         and whole.endswith(after)
-        and not (own.startswith(before) and own.endswith(after))
+        and not (fragment.startswith(before) and fragment.endswith(after))
     )
     return whole[len(before) : len(whole) - len(after)].split("\n") if is_repeated else lines
 
 
-def _seam(request: EditRequest, view: TargetView, first: str, new: str, ending: str) -> str:
-    """`new` as it fits to what stands before and behind the target on its lines.
+def _join_to_line(request: EditRequest, view: TargetView, first: str, new: str, ending: str) -> str:
+    """Return `new` as it fits to what stands before and behind the target on its lines.
 
     first: the reply's first line; a blank at its start parts it from what stands before it.
     """
@@ -216,20 +219,15 @@ def _seam(request: EditRequest, view: TargetView, first: str, new: str, ending: 
         and not view.before[-1].isspace()
     ):
         new = f" {new.lstrip(' ')}"
-    if following := _repeated_mark(request, view, new):
-        new = new.rstrip().removesuffix(following)
+    # `a, b` in a list, written as `a, b,` where the comma stands behind the target already.
+    mark = request.text[request.target.stop :].lstrip(" \t")[:1]
+    has_mark = view.text.rstrip().endswith(mark)
+    if mark in (",", ";") and mark and not has_mark and new.rstrip().endswith(mark):
+        new = new.rstrip().removesuffix(mark)
     if view.after and not view.is_insertion:
         kept = view.target[len(view.target.rstrip(" \t")) :]
         new = new[: len(new) - len(line_ending(new))].rstrip(" \t") + kept
     return new.removeprefix(view.indentation)
-
-
-def _repeated_mark(request: EditRequest, view: TargetView, new: str) -> str:
-    """The comma or semicolon that stands behind the target, and at the end of `new` as well."""
-    following = request.text[request.target.stop :].lstrip(" \t")[:1]
-    is_mark = following in (",", ";") and following != ""
-    has_it = view.text.rstrip().endswith(following)
-    return following if is_mark and not has_it and new.rstrip().endswith(following) else ""
 
 
 def _takes_whole_lines(request: EditRequest, view: TargetView) -> bool:

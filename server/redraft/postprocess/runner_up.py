@@ -25,7 +25,7 @@ class ReplyPrefix:
 
     @property
     def n_tokens(self) -> int:
-        return sum(len(one.tokens) for one in self.passes)
+        return sum(len(step.tokens) for step in self.passes)
 
 
 NO_PREFIX: Final = ReplyPrefix()  # nothing is given
@@ -44,21 +44,22 @@ class _TokenPlace:
 
 
 def branch_at_runner_up(
-    completion: Completion, own: str, language: str | None
+    completion: Completion, shown: str, language: str | None
 ) -> ReplyPrefix | None:
-    """`completion`, which wrote `own` anew, up to its least certain token, and then the other one.
+    """Return the reply up to its least certain token, and then that token's runner-up.
 
-    Comments do not count, nor does another token that begins one or differs in white space alone.
-    None where no other one was close.
+    `shown`: the code that `completion` wrote anew; what stands behind it in the reply does not
+    count. Nor do comments, or a runner-up that begins one or differs in white space alone. None
+    where no runner-up was close.
     """
     text = completion.text
-    found = text.find(own.strip())
-    stop = found + len(own.strip()) if found >= 0 else len(text)
+    start = text.find(shown.strip())
+    stop = start + len(shown.strip()) if start >= 0 else len(text)
     spans = syntax.prose(text, language) if language else ()
     comment_openers = syntax.comment_openers(language)
     places = [
         place
-        for place in _places(completion.passes)
+        for place in _list_places(completion.passes)
         if 0 < place.start < stop
         and place.behind < _CLOSE
         and place.other.strip() != place.token.strip()
@@ -70,44 +71,47 @@ def branch_at_runner_up(
     ]
     if not places:
         return None
-    place = min(places, key=lambda one: one.behind)
+    place = min(places, key=lambda place: place.behind)
     return ReplyPrefix(
         text=text[: place.start] + place.other,
-        passes=(*completion.passes[: place.at], _turned(completion.passes[place.at], place.index)),
+        passes=(
+            *completion.passes[: place.at],
+            _take_runner_up(completion.passes[place.at], place.index),
+        ),
     )
 
 
-def _places(passes: tuple[Pass, ...]) -> Iterator[_TokenPlace]:
-    """Every token that is whole characters, as the other one is."""
+def _list_places(passes: tuple[Pass, ...]) -> Iterator[_TokenPlace]:
+    """Yield every token that is whole characters, as its runner-up is."""
     start, cut = 0, b""
-    for at, one in enumerate(passes):
-        for index, (piece, runner_up) in enumerate(zip(one.pieces, one.runners_up, strict=True)):
-            token, other = _decoded(piece), _decoded(runner_up.piece)
+    for at, step in enumerate(passes):
+        for index, (piece, runner_up) in enumerate(zip(step.pieces, step.runners_up, strict=True)):
+            token, other = _decode(piece), _decode(runner_up.piece)
             if not cut and token is not None and other is not None:
                 behind = runner_up.behind
                 yield _TokenPlace(
                     at=at, index=index, start=start, token=token, other=other, behind=behind
                 )
             cut += piece
-            whole = _decoded(cut)
+            whole = _decode(cut)
             if whole is not None:
                 start, cut = start + len(whole), b""
 
 
-def _decoded(piece: bytes) -> str | None:
+def _decode(piece: bytes) -> str | None:
     try:
         return piece.decode()
     except UnicodeDecodeError:
         return None
 
 
-def _turned(one: Pass, index: int) -> Pass:
-    """`one` up to its token `index`, and the runner-up in the place of that."""
-    other: RunnerUp = one.runners_up[index]
+def _take_runner_up(step: Pass, index: int) -> Pass:
+    """Return `step` up to its token `index`, with the runner-up in the place of that."""
+    other: RunnerUp = step.runners_up[index]
     return replace(
-        one,
-        tokens=(*one.tokens[:index], other.token),
-        pieces=(*one.pieces[:index], other.piece),
-        origins=(*one.origins[:index], None),
-        runners_up=one.runners_up[: index + 1],
+        step,
+        tokens=(*step.tokens[:index], other.token),
+        pieces=(*step.pieces[:index], other.piece),
+        origins=(*step.origins[:index], None),
+        runners_up=step.runners_up[: index + 1],
     )
