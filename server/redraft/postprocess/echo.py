@@ -14,7 +14,12 @@ from redraft.prompting.target_view import TargetView
 from redraft.records import EditRequest
 from redraft.text.lines import to_lf
 
-__all__ = ["cut_surroundings", "strip_quoted_code", "strip_surroundings"]
+__all__ = [
+    "cut_surroundings",
+    "strip_around_target",
+    "strip_quoted_code",
+    "strip_surroundings",
+]
 
 _QUOTED_SHARE = 2 / 3  # of lines, from which code counts as quoted: models change some
 _MAX_CUTS = 6  # at each end of a reply
@@ -69,6 +74,29 @@ def strip_surroundings(
         n_after = 0
     is_all = n_before + n_after >= len(lines)
     return lines if is_all else lines[n_before : len(lines) - n_after]
+
+
+def strip_around_target(
+    request: EditRequest, view: TargetView, lines: Sequence[str]
+) -> Sequence[str]:
+    """Return `lines` from the target's first to its last, where all others repeat what is around.
+
+    For a target with a name, of which the parser is the better judge wherever there is a doubt.
+    """
+    reply_lines = [line.strip() for line in lines]
+    target_lines = [line.strip() for line in view.text.split("\n") if line.strip()]
+    n_before = max(_count_repeated_before(request, view, reply_lines), default=0)
+    n_after = max(_count_repeated_after(request, reply_lines), default=0)
+    stop = len(lines) - n_after
+    cut = (*reply_lines[:n_before], *reply_lines[stop:])
+    rest = [line for line in reply_lines[n_before:stop] if line]
+    if not any(map(is_significant, cut)) or 2 * len(rest) < max(1, len(target_lines)):
+        return lines
+    first, last = target_lines[0], target_lines[-1]
+    # Another line such as the last one may close what stands around the target.
+    if (rest[0], rest[-1]) != (first, last) or rest.count(last) != target_lines.count(last):
+        return lines
+    return lines[n_before:stop]
 
 
 def cut_surroundings(

@@ -6,7 +6,7 @@ model can be asked again and the user can decide. Pure; the alignment is the wit
 """
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict, deque
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
@@ -79,6 +79,7 @@ def find_loss(alignment: Alignment, *, ignored: Collection[int] = ()) -> Loss:
     left_out = set(alignment.left_out)
     kept = {at for at in alignment.kept if at is not None}
     not_kept = {line.strip() for at, line in enumerate(alignment.shown) if at not in kept}
+    reply_tokens = {token for line in alignment.reply for token in tokens_of(line)}
     lost: list[int] = []
     unclaimed: list[str] = []  # new lines that replace nothing in their place
     cut: set[int] = set()
@@ -91,7 +92,7 @@ def find_loss(alignment: Alignment, *, ignored: Collection[int] = ()) -> Loss:
         ]
         new_lines = _find_new_lines(alignment, hunk, moved=not_kept)
         n_new += len(new_lines)
-        unmatched = _find_unmatched(alignment, missing, new_lines)
+        unmatched = _find_unmatched(alignment, missing, new_lines, reply_tokens)
         lost += unmatched
         if not new_lines:
             cut.update(unmatched)
@@ -131,9 +132,15 @@ def _stands_for_code(line: str) -> bool:
 
 
 def _find_unmatched(
-    alignment: Alignment, missing: Sequence[int], new_lines: Sequence[str]
+    alignment: Alignment,
+    missing: Sequence[int],
+    new_lines: Sequence[str],
+    reply_tokens: Collection[str],
 ) -> list[int]:
-    """Return those of a hunk's `missing` lines that no new line stands for."""
+    """Return those of a hunk's `missing` lines that no new line stands for.
+
+    reply_tokens: the names and numbers of all of the reply.
+    """
     if not missing or not new_lines:
         return list(missing)
     old_lines = [alignment.shown[at] for at in missing]
@@ -143,18 +150,18 @@ def _find_unmatched(
     free = [j for j in range(len(new_lines)) if j not in paired_new]
     # As many lines as there were: each was written anew, however little they have in common. A
     # `return` stands for a `return` before it stands for a call.
-    for j in list(free):
-        keyword = _leading_keyword(new_lines[j])
-        alike = (i for i in unpaired if keyword and _leading_keyword(old_lines[i]) == keyword)
-        i = next(alike, None)
-        if i is not None:
-            pairs[i] = j
-            unpaired.remove(i)
-            free.remove(j)
+    by_keyword: defaultdict[str, deque[int]] = defaultdict(deque)
+    for i in unpaired:
+        by_keyword[_leading_keyword(old_lines[i])].append(i)
+    for j in free:
+        if (keyword := _leading_keyword(new_lines[j])) and by_keyword[keyword]:
+            pairs[by_keyword[keyword].popleft()] = j
+    unpaired = [i for i in unpaired if i not in pairs]
+    paired_new = set(pairs.values())
+    free = [j for j in free if j not in paired_new]
     n_both = min(len(unpaired), len(free))
     pairs |= dict(zip(unpaired[:n_both], free[:n_both], strict=True))
     unpaired = unpaired[n_both:]
-    reply_tokens = {token for line in alignment.reply for token in tokens_of(line)}
     # `total = price * n` before `return total` may become `return price * n`.
     temporaries = {
         assigned[1]

@@ -24,7 +24,12 @@ from redraft.postprocess.definitions import (
     strip_scope,
 )
 from redraft.postprocess.dress import is_prose
-from redraft.postprocess.echo import cut_surroundings, strip_quoted_code, strip_surroundings
+from redraft.postprocess.echo import (
+    cut_surroundings,
+    strip_around_target,
+    strip_quoted_code,
+    strip_surroundings,
+)
 from redraft.postprocess.elision import find_remarks
 from redraft.prompting.target_view import TargetView, named_target
 from redraft.records import EditRequest
@@ -59,6 +64,7 @@ def narrow(request: EditRequest, view: TargetView, lines: Sequence[str]) -> Narr
     target = named_target(request)
     if target is None or request.language is None:
         return Narrowed(lines=tuple(strip_surroundings(request, view, lines)))
+    lines = strip_around_target(request, view, lines)
     reply = parse_reply(request, view, target, lines)
     # Cut through a comment or a block, what stands around the target makes no sense to the parser.
     for shorter in cut_surroundings(request, view, lines) if reply.n_errors else ():

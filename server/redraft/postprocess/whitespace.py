@@ -126,6 +126,17 @@ class _IndentMapping:
         self._reply_style = reply_style
         self._file_style = file_style
         self._content = content
+        # The shown line that each changed line replaces, where as many replace as many or fewer.
+        self._replaced = {
+            at: source
+            for hunk in alignment.hunks
+            for at, source in zip(
+                range(hunk.reply, hunk.reply_stop), range(hunk.shown, hunk.shown_stop), strict=False
+            )
+        }
+        self._edges = {
+            at for hunk in alignment.hunks for at in range(hunk.reply, hunk.reply_stop + 1)
+        }
         self._scale = self._choose_scale()
         self._shift = self._measure_shift(base)
         self._moves = self._find_moves()
@@ -245,25 +256,25 @@ class _IndentMapping:
 
     def _has_edit_beside(self, first: int, last: int) -> bool:
         """Return True where a hunk touches the run of reply lines from `first` to `last`."""
-        return any(
-            hunk.reply <= first <= hunk.reply_stop or hunk.reply <= last + 1 <= hunk.reply_stop
-            for hunk in self._alignment.hunks
-        )
+        return first in self._edges or last + 1 in self._edges
 
     def _find_trailing_space(self, at: int) -> str:
         """Return the white space at the end of a changed line that its old form had, too."""
-        for hunk in self._alignment.hunks:
-            source = hunk.shown + at - hunk.reply
-            if hunk.reply <= at < hunk.reply_stop and source < hunk.shown_stop:
-                target_line = self._alignment.shown[source]
-                trailing = target_line[len(target_line.rstrip(" \t")) :]
-                return trailing if self._alignment.reply[at].endswith(trailing) else ""
-        return ""
+        if at not in self._replaced:
+            return ""
+        target_line = self._alignment.shown[self._replaced[at]]
+        trailing = target_line[len(target_line.rstrip(" \t")) :]
+        return trailing if self._alignment.reply[at].endswith(trailing) else ""
 
     def _fit_content(self, at: int) -> str:
         """Return a new line of a string, moved as the reply moved kept lines of the same string."""
         kept, reply = self._alignment.kept, self._alignment.reply
         line = reply[at]
+        if self._shift and at in self._replaced and line.strip():
+            target_line = self._alignment.shown[self._replaced[at]]
+            # It has moved as all of the reply has: so would a string's line, or a directive.
+            if self._measure_offset(target_line, line, self._scale) == self._shift:
+                return read_indent(target_line) + line.lstrip(" \t")
         above = takewhile(self._content.__contains__, range(at - 1, -1, -1))
         below = takewhile(self._content.__contains__, range(at + 1, len(reply)))
         for neighbor in (*above, *below):

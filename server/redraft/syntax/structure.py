@@ -5,6 +5,7 @@ them. Finding what to edit is `redraft.syntax.targets`.
 """
 
 from collections.abc import Collection, Mapping
+from functools import lru_cache
 
 from redraft.records import Span
 from redraft.syntax.source import Statement, Use, parse
@@ -32,6 +33,7 @@ def captured(text: str, language: str, query: str) -> tuple[Span, ...]:
     return tuple(parse(text, language).captured(query))
 
 
+@lru_cache(maxsize=8)
 def prose(text: str, language: str) -> tuple[Span, ...]:
     """Return the comments and docstrings of `text`, in the order they begin."""
     return tuple(parse(text, language).prose())

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import lru_cache
 
 from redraft.errors import InputError
 from redraft.records import Span
@@ -40,6 +41,7 @@ class Target:
     span: Span
 
 
+@lru_cache(maxsize=8)  # one edit asks for those of its file again and again
 def targets(text: str, language: str) -> tuple[Target, ...]:
     """Return all targets of `text`, outer before inner, in the order they begin.
 

@@ -48,6 +48,7 @@ def test_a_line_without_a_counterpart_is_named(shown, reply, named):
         pytest.param("    a()|    b()", "with x:|        a()|        b()", id="moved as a block"),
         pytest.param("x = load(path)", "x = load(Path(path))", id="changed"),
         pytest.param("def old():|    pass", "def new():|    pass", id="renamed to a keyword"),
+        pytest.param("a(1)|x = 7|b(2)|x = 8", "a(1)|x = 8|b(2)|x = 8", id="as one that stands elsewhere"),
         pytest.param("return x", "return None", id="changed to a literal"),
         pytest.param('"hi"', '""', id="changed to an empty string"),
         pytest.param("total", "🌊", id="changed to a symbol"),

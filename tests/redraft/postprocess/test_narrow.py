@@ -257,3 +257,22 @@ def test_other_languages_are_cut_down_as_well(path, text, name, reply, expected)
     span = syntax.target_named(text, language, name).span
     asked = EditRequest(path=path, text=text, target=span, instruction="Go", language=language)
     assert cut(asked, reply) == expected
+
+
+def test_surroundings_that_the_parser_cannot_read_are_cut():
+    text = (
+        "/**\n * A shelf.\n */\nclass Shelf {\n  /** One. */\n  fun take(): Int {\n    return 1\n  }\n\n"
+        "  val size = 2\n}\n"
+    )
+    span = syntax.target_named(text, "kotlin", "Shelf.take").span
+    asked = EditRequest(path="a.kt", text=text, target=span, instruction="Go", language="kotlin")
+    lines = text.replace("return 1", "return 9").split("\n")
+    expected = "  /** One. */\n  fun take(): Int {\n    return 9\n  }"
+    assert cut(asked, "\n".join(lines[1:10])) == expected
+
+
+def test_a_constructor_is_not_taken_for_its_class():
+    text = "struct Box {\n    int n;\n    Box(int n) : n(n) {}\n};\n"
+    (span,) = (t.span for t in syntax.targets(text, "cpp") if t.name == "Box.Box")
+    asked = EditRequest(path="a.cpp", text=text, target=span, instruction="Go", language="cpp")
+    assert cut(asked, text.replace("n(n)", "n(n + 1)")).strip() == "Box(int n) : n(n + 1) {}"

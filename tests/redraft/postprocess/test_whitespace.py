@@ -131,3 +131,9 @@ def test_what_is_inserted_begins_where_it_is_told_to():
     alignment = align([], ["a:", "  b"])
     fitted = fit_lines(alignment, target=Indentation("    "), base="    ")
     assert fitted == ["    a:", "        b"]
+
+
+def test_a_changed_line_of_content_moves_as_all_of_the_reply_does():
+    shown = "\tf();|\t#pragma omp a|\tg();"
+    reply = "        f();|        #pragma omp b|        g();"
+    assert fit(shown, reply, content={1}) == "\tf();|\t#pragma omp b|\tg();"
