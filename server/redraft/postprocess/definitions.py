@@ -79,6 +79,11 @@ class ParsedReply:
         """Return the definitions of the file that is edited."""
         return syntax.targets(self.request.text, self.request.language or "")
 
+    @property
+    def file_names(self) -> list[str]:
+        """Return the qualified names of the definitions of the file."""
+        return [definition.name for definition in self.file_definitions]
+
     def read_lines(self, definition: ReplyDefinition) -> Sequence[str]:
         """Return the lines of `definition`."""
         return self.lines[definition.start : definition.stop]
@@ -250,7 +255,7 @@ def _skip_to_name(reply: ParsedReply, lines: Sequence[str]) -> list[str]:
 
 def _find_renamed(reply: ParsedReply) -> ReplyDefinition | None:
     """Return the definition that has taken the target's place under another name, if one has."""
-    taken = {strip_scope(definition.name) for definition in reply.file_definitions}
+    taken = set(map(strip_scope, reply.file_names))
     is_class = reply.target.kind in _CLASSES
     candidates = [
         definition

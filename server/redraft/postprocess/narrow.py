@@ -83,13 +83,13 @@ def _narrow_without_definition(reply: ParsedReply) -> Narrowed | str:
     """Return all of a reply without the target's definition, where it may replace the target."""
     name = reply.target.name
     names = {strip_scope(definition.name) for definition in reply.definitions}
-    file_names = {definition.name for definition in reply.file_definitions}
-    if names & {strip_scope(member) for member in file_names if member.startswith(f"{name}.")}:
+    member_names = {member for member in reply.file_names if member.startswith(f"{name}.")}
+    if names & set(map(strip_scope, member_names)):
         return f"the reply holds a part of {name} only; edit that part, or ask for all of {name}"
     target_lines = reply.view.text.split("\n")
     n_kept = align(target_lines, reply.lines).n_kept
     if names:
-        if not n_kept or names & set(map(strip_scope, file_names)):
+        if not n_kept or names & set(map(strip_scope, reply.file_names)):
             return f"the reply rewrites something else than {name}; name what shall change"
     else:
         n_similar = max(1, SIMILAR_SHARE * sum(map(is_significant, target_lines)))
@@ -102,8 +102,8 @@ def _extend_to_remark(reply: ParsedReply, definition: ReplyDefinition) -> ReplyD
     """Return `definition` up to a remark that stands for its rest: the parser ends it earlier."""
     if any(definition in outer for outer in reply.definitions):
         return definition
-    following = (other.start for other in reply.definitions if other.start >= definition.stop)
-    limit = min(following, default=len(reply.lines))
+    starts = (companion.start for companion in reply.definitions)
+    limit = min((at for at in starts if at >= definition.stop), default=len(reply.lines))
     outside = _find_lines_outside(reply.request)
     remarks = [
         at
@@ -190,7 +190,7 @@ class _Narrower:
 
     def _is_sibling(self, definition: ReplyDefinition) -> bool:
         """Return True where the file has `definition` outside of the target."""
-        if not any(definition.may_be(known.name) for known in self._reply.file_definitions):
+        if not any(map(definition.may_be, self._reply.file_names)):
             return False
         # An overload has the target's name: its header tells that it is another.
         is_named_otherwise = definition.name != self._reply.target.name

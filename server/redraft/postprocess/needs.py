@@ -13,7 +13,13 @@ from redraft import syntax
 from redraft.postprocess.whitespace import Indentation, move_lines
 from redraft.records import EditRequest, Replacement, Span
 from redraft.text.diff import apply_replacements
-from redraft.text.lines import line_ending_at, to_lf
+from redraft.text.lines import (
+    find_filled_line,
+    line_ending_at,
+    read_indent,
+    split_lines,
+    to_lf,
+)
 
 __all__ = ["merge_edits", "merge_imports", "place_outside"]
 
@@ -22,11 +28,15 @@ _WORDS_OF_IMPORTS = frozenset(
     "import from as use using require require_once include include_once const let var static type"
     " open module package namespace default export public pub crate self super function".split()
 )
+# `from typing import Any, Iterator`: the module, and its names.
 _FROM = re.compile(r"from\s+(\S+)\s+import\s+([^()#\\\n]+?)\s*")
+# `import { readFile } from "fs"`: `type`, the names, and the module in its quotes.
 _BRACES = re.compile(r"import\s+(type\s+)?\{([^{}\n]*)\}\s*from\s*(['\"][^'\"]+['\"]);?")
 _GO_GROUP = re.compile(r"import\s*\(\n(.*?)\n?\)", re.DOTALL)
 _GO_SPEC = re.compile(r"(?:(?!import\b)[\w.]+\s+)?\"[^\"]+\"")
+# Languages whose formatters sort imports.
 _SORTED = frozenset({"python", "java", "kotlin", "go", "rust", "csharp"})
+# What stays in front of the imports of a file: `package shelf;`, `#pragma once`, `"use strict"`.
 _HEAD = re.compile(
     r"(?:#!.*|<\?php.*|\s*declare\s*\(.*\)\s*;|\s*(?:package|namespace)\s+[\w.\\]+\s*;?\s*"
     r"|\s*[\"']use strict[\"'];?\s*|\s*#pragma\s.*|\s*#\s*(?:frozen_string_literal|-\*-|coding).*"
@@ -44,23 +54,29 @@ def merge_imports(
     """
     if not statements:
         return ()
-    text, language = request.text, request.language or ""
-    spans = [one for one in syntax.import_statements(text, language) if not _overlaps(one, request)]
-    existing = {_normal(one.of(text)) for one in spans}
-    used = set(_NAME.findall(new_text))
-    result: list[Replacement] = []
-    lines: list[str] = []
-    for statement in statements:
-        words = to_lf(statement).strip()
-        if _normal(words) in existing or not _is_used(words, used):
+    text, language, target = request.text, request.language or "", request.target
+    spans = [
+        span
+        for span in syntax.import_statements(text, language)
+        if span.start >= target.stop or span.stop <= target.start
+    ]
+    existing = {_normalize(span.of(text)) for span in spans}
+    go_group = next((span for span in spans if _GO_GROUP.fullmatch(to_lf(span.of(text)))), None)
+    used_names = set(_NAME.findall(new_text))
+    replacements: list[Replacement] = []
+    new_lines: list[str] = []
+    for statement in (to_lf(statement).strip() for statement in statements):
+        if _normalize(statement) in existing or not _is_used(statement, used_names):
             continue
-        if language == "go" and (group := _go_group(text, spans)):
-            result += _add_to_go_group(text, group, words)
-        elif (extended := _extended(text, spans, words)) is not None:
-            result += extended
-        elif words not in lines:
-            lines.append(words)
-    return _merge_needs([*result, *_insert(request, spans, lines)], language)
+        if language == "go" and go_group is not None:
+            replacements += _extend_go_group(text, go_group, statement)
+        elif (extension := _extend_import(text, spans, statement)) is not None:
+            replacements += extension
+        elif statement not in new_lines:
+            new_lines.append(statement)
+    if new_lines:
+        replacements += _insert_imports(text, spans, new_lines)
+    return _merge_needs(replacements, language)
 
 
 def merge_edits(
@@ -74,46 +90,46 @@ def merge_edits(
     needs: list[Replacement] = []
     inside: list[Replacement] = []
     for target, replacements in edits:
-        for each in replacements:
-            is_import = each.span == Span(target.start, target.start) and bool(
-                _read_statements(each.new_text, language)
+        for replacement in replacements:
+            # An import may go right in front of the target, and touches it there.
+            is_import = replacement.span == Span(target.start, target.start) and bool(
+                _read_statements(replacement.new_text, language)
             )
-            (inside if each.span in target and not is_import else needs).append(each)
+            is_inside = replacement.span in target and not is_import
+            (inside if is_inside else needs).append(replacement)
     # Two at one place: what is needed comes in front of the definition that needs it.
-    both = [*_merge_needs(needs, language or ""), *inside]
-    return tuple(sorted(both, key=lambda each: each.span))
+    merged = [*_merge_needs(needs, language or ""), *inside]
+    return tuple(sorted(merged, key=lambda replacement: replacement.span))
 
 
 def _merge_needs(needs: Sequence[Replacement], language: str) -> tuple[Replacement, ...]:
-    """Put together what is inserted at one place, each thing once."""
-    texts: dict[Span, list[str]] = {}
-    for each in needs:
-        texts.setdefault(each.span, []).append(each.new_text)
+    """Return one replacement for each place, with all that is inserted there, each thing once."""
+    texts_by_span: dict[Span, list[str]] = {}
+    for replacement in needs:
+        texts_by_span.setdefault(replacement.span, []).append(replacement.new_text)
     return tuple(
-        Replacement(span=span, new_text=_merge_texts(list(dict.fromkeys(own)), language))
-        for span, own in texts.items()
+        Replacement(span=span, new_text=_merge_texts(list(dict.fromkeys(texts)), language))
+        for span, texts in texts_by_span.items()
     )
 
 
 def _merge_texts(texts: Sequence[str], language: str) -> str:
+    """Return what several insertions at one place come to: their imports, then other code."""
     if len(texts) == 1:
         return texts[0]
-    if all(text.startswith(", ") for text in texts):  # names for one import
+    # Names that are added to one import: `, Any` and `, Iterator`.
+    if all(text.startswith(", ") for text in texts):
         names = [name for text in texts for name in text.removeprefix(", ").split(", ")]
         return f", {', '.join(dict.fromkeys(names))}"
-    statements: dict[str, str] = {}
-    others: list[str] = []
-    for text in texts:
-        read = _read_statements(text, language)
-        statements |= {_normal(words): words for words in read}
-        if not read:
-            others.append(text)
+    statements = {text: _read_statements(text, language) for text in texts}
+    others = [text for text in texts if not statements[text]]
     if others:
-        imports = [text for text in texts if text not in others]
+        imports = [text for text in texts if statements[text]]
         return (_merge_texts(imports, language) if imports else "") + "".join(others)
-    lines = _join_names(list(statements.values()))
+    by_meaning = {_normalize(line): line for lines in statements.values() for line in lines}
+    lines = _join_names(list(by_meaning.values()))
     if language in _SORTED:
-        lines.sort(key=_key_among_new)
+        lines.sort(key=_build_new_sort_key)
     ending = line_ending_at(texts[0], 0)
     # All have the blank lines of the place around them.
     start = max((text[: len(text) - len(text.lstrip("\r\n"))] for text in texts), key=len)
@@ -132,82 +148,77 @@ def _read_statements(text: str, language: str | None) -> list[str]:
     head = "<?php\n" if language == "php" else ""
     code = head + text
     spans = syntax.import_statements(code, language)
-    rest, end = "", len(head)
+    between, end = "", len(head)
     for span in spans:
-        rest += code[end : span.start]
+        between += code[end : span.start]
         end = span.stop
-    is_all = not (rest + code[end:]).strip(" \t\r\n;")
+    is_all = not (between + code[end:]).strip(" \t\r\n;")
     return [span.of(code) for span in spans] if is_all else []
 
 
-def _join_names(lines: Sequence[str]) -> list[str]:
-    """Make one statement of those that import names from one module."""
+def _join_names(statements: Sequence[str]) -> list[str]:
+    """Return `statements` with one for those that import names from one module."""
     joined: list[str] = []
-    for line in lines:
-        spans = [Span(0, len(each)) for each in joined]
-        for i, (each, span) in enumerate(zip(joined, spans, strict=True)):
-            extended = _extended(each, [span], line)
-            if extended is not None:
-                joined[i] = apply_replacements(each, extended)
+    for statement in statements:
+        for at, earlier in enumerate(joined):
+            extension = _extend_import(earlier, [Span(0, len(earlier))], statement)
+            if extension is not None:
+                joined[at] = apply_replacements(earlier, extension)
                 break
         else:
-            joined.append(line)
+            joined.append(statement)
     return joined
 
 
-def _key_among_new(line: str) -> tuple[bool, bool, str]:
-    """Sort what comes from the future first, and whole modules before names of modules."""
-    return not line.startswith("from __future__"), line.startswith("from "), _sort_key(line)
+def _build_new_sort_key(line: str) -> tuple[bool, bool, str]:
+    """Return a key that sorts `__future__` first, and whole modules before names of modules."""
+    return not line.startswith("from __future__"), line.startswith("from "), _build_sort_key(line)
 
 
-def _overlaps(span: Span, request: EditRequest) -> bool:
-    return span.start < request.target.stop and request.target.start < span.stop
-
-
-def _normal(statement: str) -> str:
+def _normalize(statement: str) -> str:
+    """Return `statement` as others of the same meaning are: in its quotes, end and blanks."""
     return " ".join(statement.replace("'", '"').rstrip("; \n").split())
 
 
-def _is_used(statement: str, used: set[str]) -> bool:
+def _is_used(statement: str, used_names: set[str]) -> bool:
     """Return True where a name that the statement brings is used, or it names a whole file."""
     if re.match(r"#|using|require|include|use\b|@?import\s+[\"'<]", statement):
         return True
     names = set(_NAME.findall(statement)) - _WORDS_OF_IMPORTS
-    return "*" in statement or bool(names & used)
+    return "*" in statement or bool(names & used_names)
 
 
-def _extended(text: str, spans: Sequence[Span], words: str) -> list[Replacement] | None:
-    """The names that an import of the same module lacks, added to it; None where there is none."""
+def _extend_import(text: str, spans: Sequence[Span], statement: str) -> list[Replacement] | None:
+    """Return what adds a statement's names to an import of the same module; None without one."""
     for pattern, module, names in ((_FROM, 1, 2), (_BRACES, 3, 2)):
-        new = pattern.fullmatch(words)
+        new = pattern.fullmatch(statement)
         if not new:
             continue
         for span in spans:
             old = pattern.fullmatch(span.of(text).strip())
             if not old or old[module] != new[module] or (pattern is _BRACES and old[1] != new[1]):
                 continue
-            have = [name.strip() for name in old[names].split(",") if name.strip()]
-            more = [name.strip() for name in new[names].split(",") if name.strip()]
-            more = [name for name in more if name not in have]
-            if not more:
+            old_names, new_names = (
+                [name.strip() for name in match[names].split(",") if name.strip()]
+                for match in (old, new)
+            )
+            missing = [name for name in new_names if name not in old_names]
+            if not missing:
                 return []
-            at = span.start + old.start(names) + len(old[names].rstrip().rstrip(","))
-            return [Replacement(span=Span(at, at), new_text=f", {', '.join(more)}")]
+            # Behind the last name, and in front of a comma that ends the list.
+            place = span.start + old.start(names) + len(old[names].rstrip().rstrip(","))
+            return [Replacement(span=Span(place, place), new_text=f", {', '.join(missing)}")]
     return None
 
 
-def _go_group(text: str, spans: Sequence[Span]) -> Span | None:
-    return next((one for one in spans if _GO_GROUP.fullmatch(to_lf(one.of(text)))), None)
-
-
-def _add_to_go_group(text: str, group: Span, words: str) -> list[Replacement]:
-    have = set(_GO_SPEC.findall(group.of(text)))
+def _extend_go_group(text: str, group: Span, statement: str) -> list[Replacement]:
+    """Return what adds the packages of `statement` to `import (...)`, each in its sorted place."""
     ending = line_ending_at(text, group.start)
-    found: list[Replacement] = []
-    for spec in _GO_SPEC.findall(words.removeprefix("import")):
-        if spec in have:
+    lines = group.of(text).split(ending)
+    replacements: list[Replacement] = []
+    for spec in _GO_SPEC.findall(statement.removeprefix("import")):
+        if spec in _GO_SPEC.findall(group.of(text)):
             continue
-        lines = group.of(text).split(ending)
         offset = group.start
         place = group.stop - len(lines[-1])
         for line in lines[:-1]:
@@ -215,67 +226,61 @@ def _add_to_go_group(text: str, group: Span, words: str) -> list[Replacement]:
                 place = offset
                 break
             offset += len(line) + len(ending)
-        found.append(Replacement(span=Span(place, place), new_text=f"\t{spec}{ending}"))
-    return found
+        replacements.append(Replacement(span=Span(place, place), new_text=f"\t{spec}{ending}"))
+    return replacements
 
 
-def _insert(request: EditRequest, spans: Sequence[Span], lines: Sequence[str]) -> list[Replacement]:
-    """Whole new import lines, sorted in where the imports are sorted, else behind the last one."""
-    text = request.text
-    if not lines:
-        return []
-    ending = line_ending_at(text, spans[-1].start if spans else 0)
+def _insert_imports(
+    text: str, spans: Sequence[Span], new_lines: Sequence[str]
+) -> list[Replacement]:
+    """Return what inserts whole imports: sorted in where those at `spans` are, else behind them."""
     if not spans:
-        place, before, after = _top(text, ending)
-        joined = "".join(f"{line}{ending}" for line in lines)
+        ending = line_ending_at(text, 0)
+        place, before, after = _find_top(text, ending)
+        joined = "".join(f"{line}{ending}" for line in new_lines)
         return [Replacement(span=Span(place, place), new_text=f"{before}{joined}{after}")]
-    result: dict[int, str] = {}
-    for line in lines:
-        place = _sorted_place(text, spans, line)
-        result[place] = result.get(place, "") + line.replace("\n", ending) + ending
+    ending = line_ending_at(text, spans[-1].start)
+    inserted: dict[int, str] = {}
+    for line in new_lines:
+        place = _find_sorted_place(text, spans, line)
+        inserted[place] = inserted.get(place, "") + line.replace("\n", ending) + ending
+    for place, lines in inserted.items():
+        # The last line of the file may have no ending: the import begins a line of its own.
+        if place and text[place - 1] not in "\r\n":
+            inserted[place] = ending + lines.removesuffix(ending)
     return [
-        Replacement(span=Span(place, place), new_text=_opened(text, place, new, ending))
-        for place, new in sorted(result.items())
+        Replacement(span=Span(place, place), new_text=lines)
+        for place, lines in sorted(inserted.items())
     ]
 
 
-def _opened(text: str, place: int, new: str, ending: str) -> str:
-    """`new`, which goes to `place`, begun on a line of its own."""
-    return new if not place or text[place - 1] in "\r\n" else f"{ending}{new.removesuffix(ending)}"
-
-
-def _sorted_place(text: str, spans: Sequence[Span], line: str) -> int:
-    """The offset of the line in front of which an import goes."""
+def _find_sorted_place(text: str, spans: Sequence[Span], line: str) -> int:
+    """Return the offset of the line in front of which an import goes."""
     if line.startswith("from __future__"):
-        return _line_start(text, spans[0].start)
-    kind = line.split(None, 1)[0]
-    alike = [one for one in spans if one.of(text).split(None, 1)[0] == kind] or list(spans)
-    keys = [_sort_key(one.of(text)) for one in alike]
-    if len(keys) > 1 and all(a <= b for a, b in pairwise(keys)):
-        for one, key in zip(alike, keys, strict=True):
-            if key > _sort_key(line):
-                return _line_start(text, one.start)
-    return _next_line(text, alike[-1].stop)
+        return _find_line_start(text, spans[0].start)
+    # `import os` goes among the lines that begin with `import`, not among those with `from`.
+    keyword = line.split(None, 1)[0]
+    alike = [span for span in spans if span.of(text).split(None, 1)[0] == keyword] or spans
+    keys = [_build_sort_key(span.of(text)) for span in alike]
+    if len(keys) > 1 and all(key <= following for key, following in pairwise(keys)):
+        for span, key in zip(alike, keys, strict=True):
+            if key > _build_sort_key(line):
+                return _find_line_start(text, span.start)
+    stop = alike[-1].stop
+    lines_behind = split_lines(text[stop:])
+    return stop + len(lines_behind[0]) if lines_behind else stop
 
 
-def _sort_key(statement: str) -> str:
+def _build_sort_key(statement: str) -> str:
     return statement.rstrip("; \t").casefold()
 
 
-def _line_start(text: str, offset: int) -> int:
+def _find_line_start(text: str, offset: int) -> int:
     return max(text.rfind("\n", 0, offset), text.rfind("\r", 0, offset)) + 1
 
 
-def _next_line(text: str, offset: int) -> int:
-    ends = [at for at in (text.find("\n", offset), text.find("\r", offset)) if at >= 0]
-    if not ends:
-        return len(text)
-    at = min(ends)
-    return at + (2 if text[at : at + 2] == "\r\n" else 1)
-
-
-def _top(text: str, ending: str) -> tuple[int, str, str]:
-    """Where the first import of a file goes, and the blank lines before and behind it.
+def _find_top(text: str, ending: str) -> tuple[int, str, str]:
+    """Return where the first import of a file goes, and the blank lines before and behind it.
 
     Behind a shebang, an opening tag, a package line, a licence and a docstring.
     """
@@ -289,6 +294,7 @@ def _top(text: str, ending: str) -> tuple[int, str, str]:
                 quote, end = "", offset
             continue
         if opening := re.match(r"[rbuRBU]*(\"\"\"|'''|/\*)", words):
+            # Behind the package line, a comment belongs to the code below it.
             if offset - len(line) > 0 and opening[1] == "/*" and end:
                 break
             closing = "*/" if opening[1] == "/*" else opening[1]
@@ -300,14 +306,9 @@ def _top(text: str, ending: str) -> tuple[int, str, str]:
             end = offset
         elif words and not words.startswith(("#!", "// @", "//!")):
             break
-    before = ending if end else ""
-    after = ending if _next_is_code(text, end) else ""
-    return end, before, after
-
-
-def _next_is_code(text: str, offset: int) -> bool:
-    following = text[offset:].splitlines()[:1]
-    return bool(following and following[0].strip())
+    following = text[end:].splitlines()[:1]
+    is_before_code = bool(following and following[0].strip())
+    return end, ending if end else "", ending if is_before_code else ""
 
 
 def place_outside(request: EditRequest, pieces: Sequence[Sequence[str]]) -> tuple[Replacement, ...]:
@@ -316,24 +317,24 @@ def place_outside(request: EditRequest, pieces: Sequence[Sequence[str]]) -> tupl
         return ()
     text, target = request.text, request.target
     around = [
-        one.span
-        for one in syntax.targets(text, request.language or "")
-        if one.span.start < target.start
-        and target.stop <= one.span.stop
-        and one.kind not in ("module", "namespace")
+        definition.span
+        for definition in syntax.targets(text, request.language or "")
+        if definition.span.start < target.start
+        and target.stop <= definition.span.stop
+        and definition.kind not in ("module", "namespace")
     ]
     if not around:
         return ()
     outermost = min(around, key=lambda span: span.start)
     ending = line_ending_at(text, outermost.start)
-    place = _line_start(text, outermost.start)
-    white = text[place : outermost.start]
+    place = _find_line_start(text, outermost.start)
+    indent = text[place : outermost.start]
     style = Indentation.of(text)
-    blanks = 2 if request.language == "python" and not white else 1
-    parts: list[str] = []
+    # PEP 8: two blank lines between the definitions of a module.
+    n_blanks = 2 if request.language == "python" and not indent else 1
+    new_text = ""
     for piece in pieces:
-        own = next((line for line in piece if line.strip()), "")
-        shift = style.width(white) - style.width(own[: len(own) - len(own.lstrip(" \t"))])
-        parts.append(ending.join(move_lines(piece, shift, style)))
-        parts.append(ending * (1 + blanks))
-    return (Replacement(span=Span(place, place), new_text="".join(parts)),)
+        piece_indent = read_indent(find_filled_line(piece))
+        shift = style.width(indent) - style.width(piece_indent)
+        new_text += ending.join(move_lines(piece, shift, style)) + ending * (1 + n_blanks)
+    return (Replacement(span=Span(place, place), new_text=new_text),)

@@ -109,7 +109,7 @@ def fit_lines(
 
 
 class _IndentMapping:
-    """Maps columns of the reply's indentation to columns of the file's.
+    """A mapping of the reply's indentation to the file's, in columns.
 
     reply_style, file_style: the indentation of either. content, base: as of `fit_lines`.
     """
