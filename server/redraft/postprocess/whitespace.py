@@ -134,6 +134,7 @@ class _IndentMapping:
                 range(hunk.reply, hunk.reply_stop), range(hunk.shown, hunk.shown_stop), strict=False
             )
         }
+        self._file_indents = {read_indent(line) for line in alignment.shown if line.strip()}
         self._edges = {
             at for hunk in alignment.hunks for at in range(hunk.reply, hunk.reply_stop + 1)
         }
@@ -150,11 +151,22 @@ class _IndentMapping:
         if not line.strip():
             return target_line or ""
         if target_line is None:
-            columns = self._scale_indent(line, self._scale) + self._shift
             code = line.strip(" \t\r")
-            return self._file_style.render(columns) + code + self._find_trailing_space(at)
+            return self._indent_new_line(at) + code + self._find_trailing_space(at)
         move = self._moves.get(at, 0)
         return move_lines([target_line], move, self._file_style)[0] if move else target_line
+
+    def _indent_new_line(self, at: int) -> str:
+        """Return the white space before a new line: as the file has it, where it mixes tabs."""
+        line = self._alignment.reply[at]
+        indent = read_indent(line)
+        if at in self._replaced:
+            target_line = self._alignment.shown[self._replaced[at]]
+            if self._measure_offset(target_line, line, self._scale) == self._shift:
+                return read_indent(target_line)
+        if self._shift == 0 and self._scale == 1.0 and indent in self._file_indents:
+            return indent
+        return self._file_style.render(self._scale_indent(line, self._scale) + self._shift)
 
     def _choose_scale(self) -> float:
         """Return the columns of the file for one of the reply: 0.5 where four spaces become two.

@@ -137,3 +137,10 @@ def test_a_changed_line_of_content_moves_as_all_of_the_reply_does():
     shown = "\tf();|\t#pragma omp a|\tg();"
     reply = "        f();|        #pragma omp b|        g();"
     assert fit(shown, reply, content={1}) == "\tf();|\t#pragma omp b|\tg();"
+
+
+def test_in_a_file_that_mixes_tabs_and_spaces_each_line_keeps_its_own():
+    shown = "f() {|    if (a) {|\tb();|    }|}"
+    assert fit(shown, "f() {|    if (a) {|\tc();|\td();|    }|}") == (
+        "f() {|    if (a) {|\tc();|\td();|    }|}"
+    )
