@@ -197,7 +197,8 @@ def find_target(reply: ParsedReply) -> ReplyDefinition | str | None:
     named = [definition for definition in reply.definitions if definition.may_be(target.name)]
     # A constructor is called as its class is.
     is_class = target.kind in _CLASSES
-    named = [each for each in named if (each.kind in _CLASSES) == is_class] or named
+    same_kind = [definition for definition in named if (definition.kind in _CLASSES) == is_class]
+    named = same_kind or named
     # A function may define another of its own name: `def wrap(f): def wrap(...)`.
     named = [definition for definition in named if not any(definition in outer for outer in named)]
     # Between `Shelf.take` and a bare `take`, the one that says more about its place counts.

@@ -89,12 +89,12 @@ def strip_around_target(
     n_after = max(_count_repeated_after(request, reply_lines), default=0)
     stop = len(lines) - n_after
     cut = (*reply_lines[:n_before], *reply_lines[stop:])
-    rest = [line for line in reply_lines[n_before:stop] if line]
-    if not any(map(is_significant, cut)) or 2 * len(rest) < max(1, len(target_lines)):
+    middle = [line for line in reply_lines[n_before:stop] if line]
+    if not any(map(is_significant, cut)) or 2 * len(middle) < max(1, len(target_lines)):
         return lines
     first, last = target_lines[0], target_lines[-1]
     # Another line such as the last one may close what stands around the target.
-    if (rest[0], rest[-1]) != (first, last) or rest.count(last) != target_lines.count(last):
+    if (middle[0], middle[-1]) != (first, last) or middle.count(last) != target_lines.count(last):
         return lines
     return lines[n_before:stop]
 
