@@ -16,7 +16,7 @@ from redraft import syntax
 from redraft.postprocess.alignment import Alignment, is_significant, signature
 from redraft.postprocess.intent import asks_to_remove
 from redraft.postprocess.loss import Loss, find_loss
-from redraft.prompting.target_view import named_target
+from redraft.prompting.target_view import named_target, view_target
 from redraft.records import EditRequest, Reason, Replacement
 from redraft.text.diff import apply_replacements
 from redraft.text.lines import to_lf
@@ -269,7 +269,9 @@ def _find_parse_error(proposed: ProposedEdit) -> Violation | None:
     is_worse = _has_more_errors(request.text, proposed.edited_text, language)
     if not is_worse and (frame := _choose_frame(proposed)):
         before = _put_into_frame(proposed.shown_code, frame)
-        after = _put_into_frame(to_lf(proposed.edit.text), frame)
+        # The target begins behind the indentation of its first line, which the others have as well.
+        indentation = view_target(request).indentation
+        after = _put_into_frame(indentation + to_lf(proposed.edit.text), frame)
         is_worse = _has_more_errors(before, after, language)
     if not is_worse:
         return None

@@ -166,8 +166,8 @@ class _Narrower:
         ]
         for span in imports:
             sorted_out |= set(find_line_numbers(self._code, span))
-        for at in self._find_statements(sorted_out):
-            (outer if self._is_outer_statement(at) else inner).add(at)
+        for at, first in self._find_statements(sorted_out).items():
+            (outer if self._is_outer_statement(first) else inner).add(at)
         in_place = [
             lines[at]
             for at in range(min(inner), max(inner) + 1)
@@ -241,8 +241,11 @@ class _Narrower:
     def _measure_indent(self, definition: ReplyDefinition) -> int:
         return _measure(find_filled_line(self._reply.read_lines(definition)))
 
-    def _find_statements(self, sorted_out: Collection[int]) -> list[int]:
-        """Return the lines of new statements, beside those that are `sorted_out`, ascending."""
+    def _find_statements(self, sorted_out: Collection[int]) -> dict[int, int]:
+        """Return the lines of new statements that are not `sorted_out`, with each one's first line.
+
+        A statement of several lines, such as a table, is judged by its first and stays whole.
+        """
         text, target = self._reply.request.text, self._reply.request.target
         # Of a file that is nothing but the target, the reply is the file: all of it counts.
         # Otherwise what follows the target is left out, such as an example: `print(take(3))`.
@@ -255,14 +258,15 @@ class _Narrower:
             and at not in sorted_out
             and self._is_new_code(at)
         }
-        result = set(new_lines)
+        first_lines = {at: at for at in new_lines}
         # Lines that say little, such as the bracket that closes a list, come with the statement.
         for statement in syntax.statements(self._code, self._language):
             places = set(find_line_numbers(self._code, statement.span))
             is_apart = places.isdisjoint(self._enclosed | set(self._definition.places))
             if is_apart and places & new_lines:
-                result |= places
-        return sorted(result)
+                first = min(places)
+                first_lines |= {at: min(first, first_lines.get(at, first)) for at in places}
+        return first_lines
 
     def _is_new_code(self, at: int) -> bool:
         """Return True where line `at` is code that the file does not have around the target."""

@@ -104,7 +104,8 @@ def fit_lines(
     if keeps_trailing:
         # Two spaces at the end of a new line are a line break in Markdown.
         for at, (line, source) in enumerate(zip(reply, alignment.kept, strict=True)):
-            fitted[at] += "  " if source is None and line.strip() and line.endswith("  ") else ""
+            if source is None and line.strip() and line.endswith("  "):
+                fitted[at] = f"{fitted[at].rstrip(' ')}  "
     return fitted
 
 

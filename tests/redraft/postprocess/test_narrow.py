@@ -58,6 +58,12 @@ def test_a_reply_that_repeats_nothing_stays():
         ),
         pytest.param(f"LIMIT = 9\n\n{TAKE}", (), (("LIMIT = 9",),), id="a constant"),
         pytest.param(
+            f"LIMITS = {{\n    'a': 1,\n}}\n\n{TAKE}",
+            (),
+            (("LIMITS = {", "    'a': 1,", "}"),),
+            id="a constant of several lines",
+        ),
+        pytest.param(
             f"import os\n\n\ndef load(path):\n    return open(path).read()\n\n{TAKE}",
             ("import os",),
             (),

@@ -208,3 +208,16 @@ def test_line_endings_stay_what_they_were(ending):
     start = text.index(target)
     reply = TAKE.replace("self.save()", "self.save()\n        self.flush()")
     assert read(ask(text, start, start + len(target)), reply) == reply.replace("\n", ending)
+
+
+def test_constants_beside_a_method_stay_whole_in_the_class():
+    limits = "    LIMITS = {\n        'a': 1,\n    }\n\n"
+    new = limits + TAKE.replace("self.n -= n", "self.n -= self.LIMITS['a']")
+    assert read(method(), new) == new
+
+
+def test_a_line_break_of_markdown_stays_one():
+    text = "one two  \nthree\n"
+    assert read(ask(text, 0, len(text), path="a.md"), text.replace("two", "2")) == (
+        "one 2  \nthree\n"
+    )
