@@ -258,9 +258,15 @@ def _find_sorted_place(text: str, spans: Sequence[Span], line: str) -> int:
     """Return the offset of the line in front of which an import goes."""
     if line.startswith("from __future__"):
         return _find_line_start(text, spans[0].start)
+    # Python's relative imports come last.
+    is_relative = line.startswith("from .")
+    section = [span for span in spans if span.of(text).startswith("from .") == is_relative]
+    if not section and not is_relative:
+        return _find_line_start(text, spans[0].start)
+    section = section or list(spans)
     # `import os` goes among the lines that begin with `import`, not among those with `from`.
     keyword = line.split(None, 1)[0]
-    alike = [span for span in spans if span.of(text).split(None, 1)[0] == keyword] or spans
+    alike = [span for span in section if span.of(text).split(None, 1)[0] == keyword] or section
     keys = [_build_sort_key(span.of(text)) for span in alike]
     if len(keys) > 1 and all(key <= following for key, following in pairwise(keys)):
         for span, key in zip(alike, keys, strict=True):
@@ -286,7 +292,7 @@ def _find_top(text: str, ending: str) -> tuple[int, str, str]:
     """
     offset = end = 0
     quote = ""
-    for line in text.splitlines(keepends=True):
+    for line in split_lines(text):
         words = line.strip()
         offset += len(line)
         if quote:
@@ -306,7 +312,7 @@ def _find_top(text: str, ending: str) -> tuple[int, str, str]:
             end = offset
         elif words and not words.startswith(("#!", "// @", "//!")):
             break
-    following = text[end:].splitlines()[:1]
+    following = split_lines(text[end:])[:1]
     is_before_code = bool(following and following[0].strip())
     return end, ending if end else "", ending if is_before_code else ""
 

@@ -33,6 +33,15 @@ def sorted_by_place(replacements):
             "a.py", "import os\nimport abc\n\nx = 1\n", "import math", "math.pi",
             "import os\nimport abc\nimport math\n\nx", id="behind the last of an unsorted block"),
         pytest.param(
+            "a.py", "from z import a\nfrom b import c\nfrom .m import d\n\nx = 1\n", "from os import sep", "sep",
+            "from z import a\nfrom b import c\nfrom os import sep\nfrom .m", id="above relative ones"),
+        pytest.param(
+            "a.py", "from .m import d\n\nx = 1\n", "import os", "os.sep",
+            "import os\nfrom .m import d\n\nx", id="above the first relative one"),
+        pytest.param(
+            "a.py", '"""A\x0cb."""\nx = 1\n', "import os", "os.sep",
+            '"""A\x0cb."""\n\nimport os\n\nx', id="below a docstring with a form feed"),
+        pytest.param(
             "a.py", "from os import path\n\nx = 1\n", "from os import path, sep", "sep",
             "from os import path, sep\n\nx", id="a name added"),
         pytest.param(
