@@ -430,16 +430,33 @@ def measure_time() -> Iterator[tuple[str, float]]:
 
     Infinite where the reply is not applied.
     """
+    for kind, request, reply in build_long_replies(N_LINES):
+        began = time.perf_counter()
+        is_applied = apply_long_reply(request, reply)
+        yield kind, time.perf_counter() - began if is_applied else float("inf")
+
+
+def apply_long_reply(request: EditRequest, reply: str) -> bool:
+    """Return True where the outcome of `reply` is the reply itself."""
+    prompt = Prompt(file=(), request=(), source=request.text, stop=())
+    completion = Completion(text=reply, finish="stop", stats=Stats())
+    outcome = outcome_of_reply(request, prompt, completion)
+    return isinstance(outcome, Rewritten) and outcome.new_text == reply
+
+
+def build_long_replies(n_lines: int) -> Iterator[tuple[str, EditRequest, str]]:
+    """Yield kinds of replies to texts of `n_lines`: what they are, the request and the reply."""
     python = "".join(
         f"def f_{n}(a, b):\n    total = a * {n}\n    total += b\n    return total\n\n"
-        for n in range(N_LINES // 5)
+        for n in range(n_lines // 5)
     )
-    prose = "".join(f"Line {n} says something of {n % 7} things.\n" for n in range(N_LINES))
-    table = "".join(f"| {n} | {n * 7 % 13} | yes |\n" for n in range(N_LINES))
+    one_line = f"    total = a * {n_lines // 10}\n"
+    prose = "".join(f"Line {n} says something of {n % 7} things.\n" for n in range(n_lines))
+    table = "".join(f"| {n} | {n * 7 % 13} | yes |\n" for n in range(n_lines))
     kinds = (
         ("Markdown, all lines changed", "a.md", prose, prose.replace("says", "tells")),
         ("a table, all rows changed", "a.md", table, table.replace("yes", "no")),
-        ("Python, one line changed", "a.py", python, python.replace("a * 777\n", "a * 778\n")),
+        ("Python, one line changed", "a.py", python, python.replace(one_line, "    total = b\n")),
         (
             "Python, all lines changed",
             "a.py",
@@ -461,15 +478,7 @@ def measure_time() -> Iterator[tuple[str, float]]:
             instruction="Go on",
             language=syntax.language_of(path, text),
         )
-        prompt = Prompt(file=(), request=(), source=text, stop=())
-        began = time.perf_counter()
-        outcome = outcome_of_reply(
-            request, prompt, Completion(text=reply, finish="stop", stats=Stats())
-        )
-        seconds = time.perf_counter() - began
-        if not isinstance(outcome, Rewritten) or outcome.new_text != reply:
-            seconds = float("inf")
-        yield kind, seconds
+        yield kind, request, reply
 
 
 def _renamed(match: re.Match[str]) -> str:
@@ -494,6 +503,7 @@ def add_parser(commands: options.Subparsers) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command `laws`. Returns 0 where every law holds, else 1."""
+    conditions = bench_options.begin_run(args)
     random_ = random.Random(args.seed)  # noqa: S311 - cases, not secrets
     tally = Tally()
     for path, text in read_sources(args.paths or default_roots(), random_):
@@ -517,6 +527,7 @@ def run(args: argparse.Namespace) -> int:
         if shown[each.law] <= args.show:
             print(f"\n{each.describe()}", file=sys.stderr)
     results = {
+        "conditions": conditions,
         "functions": tally.n_functions,
         "seed": args.seed,
         "left_out": tally.left_out,
