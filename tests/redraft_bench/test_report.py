@@ -238,6 +238,17 @@ RECORDS: dict[str, dict[str, Any]] = {
         max_ms=9.0,
         bytes_per_10k=629_000.0,
     ),
+    "replies": _record(
+        "replies",
+        summary={"passed": 401, "wrong_accepted": 1, "good_refused": 2},
+        failed=[{"id": "k6/py", "kind": "loss", "verdict": "wrong_accepted"}],
+    ),
+    "laws": _record(
+        "laws",
+        functions=1_234,
+        laws={"identity": [5_678, 9]},
+        seconds={"Python, all lines changed": 0.81},
+    ),
     "simulate": _record(
         "simulate",
         simulation=True,
@@ -248,7 +259,13 @@ RECORDS: dict[str, dict[str, Any]] = {
 }
 
 
-USERS = ("cost", "edits", "exact", "latency")  # benchmarks that are commands of redraft itself
+USERS = (
+    "cost",
+    "edits",
+    "exact",
+    "latency",
+    "replies",
+)  # benchmarks that are commands of redraft itself
 
 
 def _pages(folder: Path, *records: dict[str, Any]) -> dict[str, str]:

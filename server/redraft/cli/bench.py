@@ -5,7 +5,6 @@ developers measure besides is in redraft_bench.
 """
 
 import argparse
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -273,6 +272,7 @@ def _run_replies(args: argparse.Namespace) -> int:
     def find_span(path: str, part: str, text: str, language: str | None) -> Span:
         return TargetSpec(path=path, part=part).find_span(text, language)
 
+    conditions = bench_options.begin_run(args)
     judged = tuple(replies.judge(replies.load(args.replies, find_span)))
     record = replies.summarize(judged)
     rows = [(kind, *map(str, counts.values())) for kind, counts in record["kinds"].items()]
@@ -282,6 +282,5 @@ def _run_replies(args: argparse.Namespace) -> int:
     for case in record["failed"]:
         message = f": {case['message']}" if case["message"] else ""
         output.print_status(f"{case['id']} {case['verdict'].replace('_', ' ')}{message}")
-    if args.json:
-        args.json.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    bench_options.write_results(args.json, {"conditions": conditions, **record})
     return 2 if record["summary"]["wrong_accepted"] else 0

@@ -46,7 +46,7 @@ def test_verdicts_are_counted_by_kind(tmp_path: Path, run_cli) -> None:
     assert ran.out.splitlines()[-1].split() == ["|", "all", "|", "3", "|", "1", "|", "1", "|"]
     assert "redraft: 3 good refused: the reply leaves out `check(a)`" in ran.err
     said = json.loads((tmp_path / "out.json").read_text())
-    assert sorted(said) == ["failed", "kinds", "summary"]
+    assert sorted(said) == ["conditions", "failed", "kinds", "summary"]
     assert said["summary"] == {"passed": 3, "wrong_accepted": 1, "good_refused": 1}
     assert said["kinds"] == {
         "gone": {"passed": 1, "wrong_accepted": 0, "good_refused": 0},
