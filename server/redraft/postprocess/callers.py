@@ -18,17 +18,8 @@ from redraft.text.lines import LineIndex
 
 __all__ = ["ChangedDefinition", "changed_definitions", "describe_callers", "find_callers"]
 
-# Languages whose compiler or interpreter insists on the number of arguments, and in which a name
-# has one meaning at a time.
-_STRICT: Final = frozenset(
-    "python javascript typescript tsx go rust java c cpp csharp kotlin php".split()
-)
 _CLASSES: Final = frozenset({"class", "enum", "impl", "interface", "object", "struct", "trait"})
 _SELF: Final = frozenset({"self", "cls", "this", "super", "me", "Self"})
-# Other files use a definition of these only where they import it by name.
-_IMPORTS_NAMES: Final = frozenset({"python", "javascript", "typescript", "tsx", "rust"})
-# A method of the class around it may be called by its bare name.
-_IMPLICIT_SELF: Final = frozenset({"java", "cpp", "csharp", "kotlin", "swift", "ruby", "scala"})
 _COMMON: Final = frozenset(
     name
     for builtin in (str, bytes, list, dict, set, int, io.IOBase, io.TextIOWrapper)
@@ -80,7 +71,9 @@ def changed_definitions(
         each for each in before if each.span.start < target.stop and target.start < each.span.stop
     ]
     kinds = {each.name: each.kind for each in touched}
-    comparable = _comparable(old, touched, new, after) if language in _STRICT else set[str]()
+    comparable = set[str]()
+    if syntax.facts_of(language).checks_arguments:
+        comparable = _find_comparable(old, touched, new, after)
     gone = {each.name for each in touched if each.name not in names}
     old_parameters, new_parameters = (
         syntax.parameters(text, language, comparable) if comparable else {} for text in (old, new)
@@ -118,7 +111,9 @@ def changed_definitions(
     return tuple(found)
 
 
-def _comparable(old: str, before: Sequence[Target], new: str, after: Sequence[Target]) -> set[str]:
+def _find_comparable(
+    old: str, before: Sequence[Target], new: str, after: Sequence[Target]
+) -> set[str]:
     """Return the names of the functions that both texts have once, and not with the same text."""
     n_before = Counter(each.name for each in before)
     n_after = Counter(each.name for each in after)
@@ -201,6 +196,7 @@ class _Uses:
         definitions: Sequence[Target],
     ) -> None:
         self._definition = definition
+        self._language = syntax.facts_of(definition.language)
         self._module = module
         self._uses = syntax.uses(text, definition.language, definition.word)
         self._around = [each.span for each in definitions if each.name == definition.scope]
@@ -241,7 +237,7 @@ class _Uses:
             return is_elsewhere and self._has_module and use.receiver == self._module
         if not is_elsewhere:
             return True
-        return self._is_imported if definition.language in _IMPORTS_NAMES else not self._has_same
+        return self._is_imported if self._language.imports_names else not self._has_same
 
     def _is_method_meant(self, use: Use) -> bool:
         definition = self._definition
@@ -249,7 +245,7 @@ class _Uses:
             is_known = not (definition.is_ambiguous or self._has_same)
             return bool(use.receiver is not None and is_known and definition.word not in _COMMON)
         if use.receiver is None:
-            return definition.language in _IMPLICIT_SELF and self._is_inside(use)
+            return self._language.has_implicit_self and self._is_inside(use)
         if use.receiver in _SELF:
             return self._is_inside(use)
         return not definition.is_ambiguous and definition.word not in _COMMON

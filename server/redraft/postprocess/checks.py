@@ -25,7 +25,6 @@ __all__ = ["EditedTarget", "ProposedEdit", "Violation", "first_violation"]
 
 _MOST_LOST: Final = 1 / 3  # of the lines or branches that may go where the instruction speaks of it
 _MIN_LINES: Final = 6  # text without a grammar: fewer are rewritten from scratch too often
-_PLAIN: Final = frozenset({"markdown"})  # prose: a sentence is seldom a line
 
 _STUB = re.compile(
     r"(?:pass|\.\.\.|…|raise NotImplementedError(?:\(.*\))?|todo!\(.*\);?|unimplemented!\(.*\);?"
@@ -109,7 +108,7 @@ def _parse_broken(message: str) -> Violation:
 
 def _find_lost_code(proposed: ProposedEdit) -> Violation | None:
     request = proposed.request
-    if request.language is None or request.language in _PLAIN:
+    if request.language is None or syntax.facts_of(request.language).is_prose:
         return _find_deleted_text(proposed)
     loss = find_loss(proposed.alignment, ignored=_find_comment_lines(proposed))
     if loss and not _is_asked_for(loss, request.instruction):

@@ -35,7 +35,6 @@ _BRACES = re.compile(r"import\s+(type\s+)?\{([^{}\n]*)\}\s*from\s*(['\"][^'\"]+[
 _GO_GROUP = re.compile(r"import\s*\(\n(.*?)\n?\)", re.DOTALL)
 _GO_SPEC = re.compile(r"(?:(?!import\b)[\w.]+\s+)?\"[^\"]+\"")
 # Languages whose formatters sort imports.
-_SORTED = frozenset({"python", "java", "kotlin", "go", "rust", "csharp"})
 # What stays in front of the imports of a file: `package shelf;`, `#pragma once`, `"use strict"`.
 _HEAD = re.compile(
     r"(?:#!.*|<\?php.*|\s*declare\s*\(.*\)\s*;|\s*(?:package|namespace)\s+[\w.\\]+\s*;?\s*"
@@ -128,7 +127,7 @@ def _merge_texts(texts: Sequence[str], language: str) -> str:
         return (_merge_texts(imports, language) if imports else "") + "".join(others)
     by_meaning = {_normalize(line): line for lines in statements.values() for line in lines}
     lines = _join_names(list(by_meaning.values()))
-    if language in _SORTED:
+    if syntax.facts_of(language).sorts_imports:
         lines.sort(key=_build_new_sort_key)
     ending = line_ending_at(texts[0], 0)
     # All have the blank lines of the place around them.

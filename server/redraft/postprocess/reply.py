@@ -30,7 +30,6 @@ from redraft.text.lines import line_ending, line_ending_at, split_lines, to_lf
 
 __all__ = ["EditedTarget", "Violation", "interpret"]
 
-_PROSE = frozenset({"markdown"})
 _PROSE_SUFFIXES = frozenset({".md", ".markdown", ".mdx", ".rst", ".txt"})
 
 
@@ -92,7 +91,8 @@ def _fit(request: EditRequest, view: TargetView, narrowed: Narrowed) -> EditedTa
     head, core, tail = _split_blank_ends(source)
     shown = [] if view.is_insertion else to_lf(core).removesuffix("\n").split("\n")
     is_prose = (
-        request.language in _PROSE or PurePath(request.path).suffix.lower() in _PROSE_SUFFIXES
+        syntax.facts_of(request.language).is_prose
+        or PurePath(request.path).suffix.lower() in _PROSE_SUFFIXES
     )
     lines, unsure = restore_elisions(
         shown,

@@ -12,6 +12,7 @@ from redraft.syntax.languages import (
     comment,
     comment_openers,
     compiles,
+    facts_of,
     is_code,
     language_of,
 )
@@ -45,6 +46,7 @@ __all__ = [
     "comment",
     "comment_openers",
     "compiles",
+    "facts_of",
     "import_statements",
     "is_code",
     "language_of",

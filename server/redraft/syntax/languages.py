@@ -34,6 +34,7 @@ __all__ = [
     "comment_openers",
     "compiles",
     "embedded_language",
+    "facts_of",
     "grammar",
     "is_code",
     "language_of",
@@ -62,6 +63,7 @@ class Language:
     editor_ids: str = ""
     contested: Mapping[str, str] = field(default_factory=dict)
     is_code: bool = True  # not data or markup, which a codemod takes only by name
+    is_prose: bool = False  # a line may end anywhere in a sentence
 
     # Comments. `remarks` is what else opens a comment or a docstring.
     line_comment: str = ""
@@ -84,6 +86,14 @@ class Language:
     imports: str = ""
     import_patterns: Mapping[str, str] = field(default_factory=dict)
     import_parents: Mapping[str, str] = field(default_factory=dict)
+    sorts_imports: bool = False  # people keep them in order
+    imports_names: bool = False  # another file's definitions are there only by name
+
+    # Uses of a definition. With `checks_arguments` the compiler or interpreter insists on their
+    # number, and a name has one meaning at a time. With `has_implicit_self` a method of the class
+    # around is called by its bare name.
+    checks_arguments: bool = False
+    has_implicit_self: bool = False
 
     # Statements: node types besides those that end as statements' do, those that are none in spite
     # of it, and those whose named children are all statements.
@@ -230,6 +240,9 @@ LANGUAGES: Mapping[str, Language] = {
         verbatim="string",
         compiles=_compiles_as_python,
         newer={r"\b(?:def|class|type)\s+\w+\[[^\]=]*(?P<new>=[^\],]*)": " "},  # PEP 696
+        sorts_imports=True,
+        imports_names=True,
+        checks_arguments=True,
     ),
     "javascript": Language(
         module="tree_sitter_javascript",
@@ -246,6 +259,8 @@ LANGUAGES: Mapping[str, Language] = {
         statements=_ECMASCRIPT_STATEMENTS,
         not_statements=_ECMASCRIPT_NOT_STATEMENTS,
         verbatim="template_string string",
+        imports_names=True,
+        checks_arguments=True,
     ),
     "typescript": Language(
         module="tree_sitter_typescript",
@@ -263,6 +278,8 @@ LANGUAGES: Mapping[str, Language] = {
         not_statements=_TYPESCRIPT_NOT_STATEMENTS,
         verbatim="template_string string",
         newer=_TYPESCRIPT_NEWER,
+        imports_names=True,
+        checks_arguments=True,
     ),
     "tsx": Language(
         module="tree_sitter_typescript",
@@ -280,6 +297,8 @@ LANGUAGES: Mapping[str, Language] = {
         not_statements=_TYPESCRIPT_NOT_STATEMENTS,
         verbatim="template_string string",
         newer=_TYPESCRIPT_NEWER,
+        imports_names=True,
+        checks_arguments=True,
     ),
     "go": Language(
         module="tree_sitter_go",
@@ -296,6 +315,8 @@ LANGUAGES: Mapping[str, Language] = {
         ),
         verbatim="raw_string_literal",
         newer={r"\b(?P<new>new)\((?!\s*[\w.*\[\]]+\s*\))": "neW"},  # new(x + 1) of Go 1.26
+        sorts_imports=True,
+        checks_arguments=True,
     ),
     "rust": Language(
         module="tree_sitter_rust",
@@ -308,6 +329,9 @@ LANGUAGES: Mapping[str, Language] = {
         not_statements="where_clause use_as_clause",
         blocks="block",
         verbatim="string_literal raw_string_literal",
+        sorts_imports=True,
+        imports_names=True,
+        checks_arguments=True,
     ),
     "java": Language(
         module="tree_sitter_java",
@@ -321,6 +345,9 @@ LANGUAGES: Mapping[str, Language] = {
             "switch_block_statement_group switch_rule annotation marker_annotation enum_constant"
         ),
         verbatim="string_literal",
+        sorts_imports=True,
+        checks_arguments=True,
+        has_implicit_self=True,
     ),
     "c": Language(
         module="tree_sitter_c",
@@ -336,6 +363,7 @@ LANGUAGES: Mapping[str, Language] = {
         verbatim="string_literal",
         directive=_C_DIRECTIVE,
         newer=_C_NEWER,
+        checks_arguments=True,
     ),
     "cpp": Language(
         module="tree_sitter_cpp",
@@ -361,6 +389,8 @@ LANGUAGES: Mapping[str, Language] = {
         verbatim="string_literal raw_string_literal",
         directive=_C_DIRECTIVE,
         newer=_C_NEWER | _QT,
+        checks_arguments=True,
+        has_implicit_self=True,
     ),
     "csharp": Language(
         module="tree_sitter_c_sharp",
@@ -391,6 +421,9 @@ LANGUAGES: Mapping[str, Language] = {
             r"(?P<new>\?)\.\w+(?:\.\w+)*\s*[-+*/|&^%]?=(?!=)": " ",
             r"\b(?P<new>extension\s*(?:<[^>\n]*>)?\s*\([^)\n]*\))(?=\s*\{)": "class E",
         },
+        sorts_imports=True,
+        checks_arguments=True,
+        has_implicit_self=True,
     ),
     "ruby": Language(
         module="tree_sitter_ruby",
@@ -407,6 +440,7 @@ LANGUAGES: Mapping[str, Language] = {
         not_statements="heredoc_body",
         blocks="program body_statement block_body then else ensure begin do",
         verbatim="string heredoc_body",
+        has_implicit_self=True,
     ),
     "php": Language(
         module="tree_sitter_php",
@@ -427,6 +461,7 @@ LANGUAGES: Mapping[str, Language] = {
             "anonymous_function_use_clause use_instead_of_clause"
         ),
         verbatim="string encapsed_string heredoc nowdoc",
+        checks_arguments=True,
     ),
     "kotlin": Language(
         module="tree_sitter_kotlin",
@@ -446,6 +481,9 @@ LANGUAGES: Mapping[str, Language] = {
             r"\bfun\s+\w+\s*\([^()\n]*\)(?P<new>[ \t])\s*\}": ";",  # interface A { fun b() }
             r"\b(?P<new>context\s*\([^()]*:[^()]*\))(?=\s)": " ",
         },
+        sorts_imports=True,
+        checks_arguments=True,
+        has_implicit_self=True,
     ),
     "lua": Language(
         module="tree_sitter_lua",
@@ -495,6 +533,7 @@ LANGUAGES: Mapping[str, Language] = {
         blocks="statements source_file",
         verbatim="multi_line_string_literal raw_string_literal",
         directive=r"[ \t]*#(?:if|elseif|else|endif)\b",
+        has_implicit_self=True,
     ),
     "sql": Language(
         module="tree_sitter_sql",
@@ -527,6 +566,7 @@ LANGUAGES: Mapping[str, Language] = {
         not_statements="package_clause extends_clause derives_clause enum_case_definitions",
         blocks="block template_body indented_block",
         verbatim="string interpolated_string",
+        has_implicit_self=True,
     ),
     "powershell": Language(
         module="tree_sitter_powershell",
@@ -786,6 +826,7 @@ LANGUAGES: Mapping[str, Language] = {
         verbatim_lines="fenced_code_block indented_code_block html_block minus_metadata "
         "plus_metadata",
         is_code=False,
+        is_prose=True,
     ),
     "notebook": Language(
         module="tree_sitter_json",
@@ -872,9 +913,17 @@ def _interpreter(text: str) -> str:
     return re.sub(r"[\d.]+$", "", programs[0]) if programs else ""
 
 
+def facts_of(language: str | None) -> Language:
+    """Return what is known of `language`: nothing, where it is none of ours."""
+    return LANGUAGES.get(language or "", _UNKNOWN)
+
+
+_UNKNOWN = Language(module="", is_code=False)
+
+
 def is_code(language: str | None) -> bool:
     """Return True for a language of ours that is neither data nor markup."""
-    return language is not None and language in LANGUAGES and LANGUAGES[language].is_code
+    return facts_of(language).is_code
 
 
 def comment(language: str | None, words: str) -> str:
