@@ -95,7 +95,7 @@ def _never() -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptRequest:
-    """What the model is asked: a prompt, and the most tokens of the reply."""
+    """A prompt, and the most tokens of the reply to it."""
 
     prompt: Prompt
     max_tokens: int
@@ -127,12 +127,12 @@ def rewrite(
         return prompt_request
     completion = asking.complete(prompt_request, options)
     first = outcome_of_reply(request, prompt_request.prompt, completion)
-    rest = _without_spent_time(options, first.stats)
+    options_left = _subtract_spent_time(options, first.stats)
     match choose_retry(request, first), first:
         case "runner_up", _:
-            second = asking.retry_from_runner_up(prompt_request, completion, rest)
+            second = asking.retry_from_runner_up(prompt_request, completion, options_left)
         case "feedback", Refused():
-            second = asking.retry_with_feedback(first, rest)
+            second = asking.retry_with_feedback(first, options_left)
         case _:
             return first
     return _choose_outcome(first, second)
@@ -177,15 +177,18 @@ class _Asking:
         def report(step: Progress) -> None:
             self.on_progress(replace(step, text=prefix.text + step.text))
 
-        rest = self.model.complete(
+        continuation = self.model.complete(
             prefix_reply(prompt_request.prompt, prefix.text),
             options,
             max_tokens=max(1, prompt_request.max_tokens - prefix.n_tokens),
             on_progress=report,
             cancelled=self.cancelled,
         )
-        text, passes = prefix.text + rest.text, prefix.passes + rest.passes
-        completion = replace(rest, text=text, passes=passes)
+        completion = replace(
+            continuation,
+            text=prefix.text + continuation.text,
+            passes=prefix.passes + continuation.passes,
+        )
         self.on_completion(completion)
         return completion
 
@@ -218,7 +221,7 @@ class _Asking:
             cancelled=self.cancelled,
         )
         again = replace(again, prompt=append_explanation(again.prompt, explanation.text))
-        completion = self.complete(again, _without_spent_time(options, explanation.stats))
+        completion = self.complete(again, _subtract_spent_time(options, explanation.stats))
         outcome = outcome_of_reply(self.request, again.prompt, completion)
         return replace(outcome, stats=explanation.stats + outcome.stats)
 
@@ -261,7 +264,7 @@ def replay(
 ) -> Outcome:
     """Return the outcome of replies that were kept: of the first, and of a second try if any."""
     prompt = prompt_without_model(request, options)
-    outcome, *later = (outcome_of_reply(request, prompt, each) for each in completions)
+    outcome, *later = (outcome_of_reply(request, prompt, completion) for completion in completions)
     for second in later:
         outcome = _choose_outcome(outcome, second)
     return outcome
@@ -313,7 +316,7 @@ def _outcome_of_edit(
 ) -> Rewritten | Unchanged:
     target = request.target
     inside = diff.minimal_replacements(target.of(request.text), edited.text, offset=target.start)
-    replacements = tuple(sorted((*edited.needs, *inside), key=lambda each: each.span))
+    replacements = tuple(sorted((*edited.needs, *inside), key=lambda replacement: replacement.span))
     if not replacements:
         return Unchanged(stats=stats, notes=(*notes, *edited.notes))
     new_text = diff.apply_replacements(request.text, replacements)
@@ -328,7 +331,7 @@ def _outcome_of_edit(
     )
 
 
-def _without_spent_time(options: DecodeOptions, spent: Stats) -> DecodeOptions:
+def _subtract_spent_time(options: DecodeOptions, spent: Stats) -> DecodeOptions:
     """Return `options` with the time that is left."""
     if options.timeout_s is None:
         return options
@@ -361,4 +364,4 @@ def _choose_outcome(first: Outcome, second: Outcome) -> Outcome:
 
 
 def _only_deletes(edit: Rewritten) -> bool:
-    return all(not each.new_text.strip() for each in edit.replacements)
+    return all(not replacement.new_text.strip() for replacement in edit.replacements)

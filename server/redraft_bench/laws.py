@@ -39,7 +39,7 @@ from redraft.records import (
 __all__ = [
     "LAWS",
     "Attack",
-    "Tally",
+    "LawTally",
     "add_parser",
     "attack",
     "default_roots",
@@ -94,7 +94,7 @@ _REFUSED: Final = "refused: "
 
 
 @dataclass(slots=True)
-class Tally:
+class LawTally:
     """What came of the attacks. left_out: files that are minified."""
 
     n_functions: int = 0
@@ -167,7 +167,7 @@ _CODE = frozenset(
 )
 
 
-def attack(tally: Tally, path: Path, text: str, random_: random.Random) -> None:
+def attack(tally: LawTally, path: Path, text: str, random_: random.Random) -> None:
     """Attack every law with some functions of a file."""
     if max(map(len, text.split("\n"))) > _LONGEST_LINE:
         tally.left_out += 1
@@ -505,7 +505,7 @@ def run(args: argparse.Namespace) -> int:
     """Run the command `laws`. Returns 0 where every law holds, else 1."""
     conditions = bench_options.begin_run(args)
     random_ = random.Random(args.seed)  # noqa: S311 - cases, not secrets
-    tally = Tally()
+    tally = LawTally()
     for path, text in read_sources(args.paths or default_roots(), random_):
         if tally.n_functions >= args.functions:
             break

@@ -1,4 +1,4 @@
-"""What is made of replies that are known to be good or bad: a set in a file, without a model.
+"""Judge replies that are known to be good or bad: a set in a file, without a model.
 
 Each line of the file is one JSON object: a text, a target in it, an instruction, a reply as a model
 might write it, and the whole new texts that are right; "REFUSE" among them where no edit is.
@@ -52,7 +52,7 @@ class ReplyCase:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """How a case came out. got: the new text, None where no edit was made; message: why not."""
+    """A case and its verdict. got: the new text, None where no edit was made; message: why not."""
 
     case: ReplyCase
     verdict: Verdict

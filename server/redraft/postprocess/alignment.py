@@ -47,7 +47,7 @@ class Hunk:
 
 @dataclass(frozen=True)
 class Alignment:
-    """Which shown line each line of a reply stands for.
+    """Pairs of shown lines and the reply lines that stand for them.
 
     shown, reply: lines without their endings. kept: for each reply line the index of the shown line
     that it repeats, ascending, or None for a new one.
@@ -92,7 +92,7 @@ class Alignment:
 
     @property
     def n_kept(self) -> int:
-        """How many lines that say something were kept."""
+        """The number of kept lines that say something."""
         return sum(at is not None and is_significant(self.shown[at]) for at in self.kept)
 
 

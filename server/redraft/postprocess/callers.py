@@ -65,16 +65,18 @@ def changed_definitions(
     if language is None or not syntax.is_code(language):
         return ()
     before, after = syntax.targets(old, language), syntax.targets(new, language)
-    names = Counter(each.name for each in after)
-    words = Counter(each.name.rpartition(".")[2] for each in after)
+    names = Counter(definition.name for definition in after)
+    words = Counter(definition.name.rpartition(".")[2] for definition in after)
     touched = [
-        each for each in before if each.span.start < target.stop and target.start < each.span.stop
+        definition
+        for definition in before
+        if definition.span.start < target.stop and target.start < definition.span.stop
     ]
-    kinds = {each.name: each.kind for each in touched}
+    kinds = {definition.name: definition.kind for definition in touched}
     comparable = set[str]()
     if syntax.facts_of(language).checks_arguments:
         comparable = _find_comparable(old, touched, new, after)
-    gone = {each.name for each in touched if each.name not in names}
+    gone = {definition.name for definition in touched if definition.name not in names}
     old_parameters, new_parameters = (
         syntax.parameters(text, language, comparable) if comparable else {} for text in (old, new)
     )
@@ -115,14 +117,14 @@ def _find_comparable(
     old: str, before: Sequence[Target], new: str, after: Sequence[Target]
 ) -> set[str]:
     """Return the names of the functions that both texts have once, and not with the same text."""
-    n_before = Counter(each.name for each in before)
-    n_after = Counter(each.name for each in after)
-    new_texts = {each.name: each.span.of(new) for each in after}
+    n_before = Counter(definition.name for definition in before)
+    n_after = Counter(definition.name for definition in after)
+    new_texts = {definition.name: definition.span.of(new) for definition in after}
     return {
-        each.name
-        for each in before
-        if n_before[each.name] == n_after[each.name] == 1
-        and each.span.of(old) != new_texts[each.name]
+        definition.name
+        for definition in before
+        if n_before[definition.name] == n_after[definition.name] == 1
+        and definition.span.of(old) != new_texts[definition.name]
     }
 
 
@@ -141,7 +143,11 @@ def find_callers(
     """
     if language is None:
         return ()
-    used = [each for each in changed if each.language == language and each.word in text]
+    used = [
+        definition
+        for definition in changed
+        if definition.language == language and definition.word in text
+    ]
     if not used:
         return ()
     index = LineIndex(text)
@@ -177,7 +183,7 @@ def describe_callers(callers: Sequence[Caller]) -> tuple[str, ...]:
 
 def _is_bound_anew(text: str, language: str, word: str, definitions: Sequence[Target]) -> bool:
     """Return True where `word` still stands for something at the top level, as an alias does."""
-    classes = [each.span for each in definitions if each.kind in _CLASSES]
+    classes = [definition.span for definition in definitions if definition.kind in _CLASSES]
     return any(
         use.is_binding and not use.is_local and not any(use.span in span for span in classes)
         for use in syntax.uses(text, language, word)
@@ -199,9 +205,9 @@ class _Uses:
         self._language = syntax.facts_of(definition.language)
         self._module = module
         self._uses = syntax.uses(text, definition.language, definition.word)
-        self._around = [each.span for each in definitions if each.name == definition.scope]
+        self._around = [target.span for target in definitions if target.name == definition.scope]
         self._has_same = any(
-            each.name.rpartition(".")[2] == definition.word for each in definitions
+            target.name.rpartition(".")[2] == definition.word for target in definitions
         )
         self._imports = imports
         imported = {
@@ -263,13 +269,15 @@ class _Uses:
 def _fits(call: Call, parameters: Sequence[Parameter]) -> bool:
     """Return True where a function with `parameters` takes the arguments of `call`, or may."""
     kinds = {parameter.kind for parameter in parameters}
-    positional = [each for each in parameters if each.kind in ("any", "positional_only")]
-    named = {each.name for each in parameters if each.kind in ("any", "keyword_only")}
+    positional = [target for target in parameters if target.kind in ("any", "positional_only")]
+    named = {target.name for target in parameters if target.kind in ("any", "keyword_only")}
     if call.n_positional > len(positional) and "variadic" not in kinds:
         return False
     if "keywords" not in kinds and not named.issuperset(call.keywords):
         return False
     rest = positional[call.n_positional :]
-    rest += [each for each in parameters if each.kind == "keyword_only"]
-    missing = [each for each in rest if not each.is_optional and each.name not in call.keywords]
+    rest += [target for target in parameters if target.kind == "keyword_only"]
+    missing = [
+        target for target in rest if not target.is_optional and target.name not in call.keywords
+    ]
     return not missing or not call.is_certain

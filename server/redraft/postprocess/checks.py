@@ -38,7 +38,7 @@ _TWO_DOCSTRINGS = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EditedTarget:
-    """What a reply means. text: the target's new text, equal to the old one where nothing changes.
+    """An edit as a reply means it. text: the target's new text, the old one where nothing changes.
 
     needs: replacements outside of the target, in the document's offsets. notes: for the user.
     """
@@ -50,7 +50,7 @@ class EditedTarget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Violation:
-    """Why a reply makes no edit. lost: the lines it leaves out. withheld: the edit all the same."""
+    """A reason to make no edit. lost: lines that are left out. withheld: the edit all the same."""
 
     reason: Reason
     message: str

@@ -1,4 +1,4 @@
-"""What kind of change an instruction asks for, by its words; code that it quotes has no say.
+"""Tell by its words what an instruction asks for; code that it quotes has no say.
 
 English only: an instruction in another language counts as one that asks for none of these.
 """

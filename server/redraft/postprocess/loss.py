@@ -1,4 +1,4 @@
-"""What an edit leaves out: shown lines that have no counterpart in the new text.
+"""Find what an edit leaves out: shown lines that have no counterpart in the new text.
 
 A line has a counterpart where it was kept, moved, changed into another one, or absorbed by one
 (`for x in xs: out.append(x)` by a comprehension). What was never asked for is named, so that the

@@ -1,4 +1,4 @@
-"""What a text is made of, in code points: what guards and merges ask about it.
+"""The parts of a text, in code points, that guards and merges ask about.
 
 All of it is error tolerant: a broken text has statements and imports as far as the parser sees
 them. Finding what to edit is `redraft.syntax.targets`.

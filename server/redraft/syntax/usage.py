@@ -1,4 +1,4 @@
-"""Where a name is used, what calls of it pass, and what parameters a function takes.
+"""Uses of a name, the arguments of its calls, and the parameters of functions.
 
 By the looks of tree-sitter nodes, the same for every language: an identifier is a leaf that is no
 part of a string or comment; arguments stand right behind the callee; parameters and arguments are
@@ -43,7 +43,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """What a call passes: so many arguments by position, these by name."""
+    """The arguments of a call: so many by position, these by name."""
 
     n_positional: int
     keywords: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""What parses although no compiler takes it: names declared twice, `await` where none may be.
+"""Find what parses although no compiler takes it: names declared twice, `await` where none may be.
 
 Tables by language, as queries; trees are walked in `redraft.syntax.source`.
 """

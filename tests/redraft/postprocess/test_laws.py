@@ -11,7 +11,7 @@ SAMPLES = Path(__file__).parents[3] / "fixtures" / "languages"
 
 
 def attack(paths, seed, n_functions):
-    tally, random_ = laws.Tally(), random.Random(seed)
+    tally, random_ = laws.LawTally(), random.Random(seed)
     for path, text in laws.read_sources(paths, random_):
         if tally.n_functions >= n_functions:
             break
