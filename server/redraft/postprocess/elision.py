@@ -127,6 +127,10 @@ def restore_elisions(
                 continue  # it stands for nothing, and says nothing of the code
             restored.append(line)
             continue
+        filled = [text for text in missing if text.strip()]
+        if len(filled) == 1 and _may_be_remark(filled[0]):
+            restored.append(line)  # `# ... and so on`, in other words
+            continue
         # What new lines in the same gap replace is not known, unless the gap reaches to an end:
         # then they were added before what stayed, or behind it.
         is_open = start is None or not any(map(is_significant, shown[last:]))

@@ -137,6 +137,11 @@ def test_left_out_code_comes_back_where_there_is_no_doubt(reply, restored):
             ["a = 1", "# the same as before: see b", "b = 2"],
             id="a comment where nothing is missing",
         ),
+        pytest.param(
+            ["a = 1", "# ... and so on", "b = 2"],
+            ["a = 1", "# ... and so forth", "b = 2"],
+            id="a comment with dots, in other words",
+        ),
     ],
 )  # fmt: skip
 def test_what_leaves_nothing_out_stays_as_it_is(shown, reply):
