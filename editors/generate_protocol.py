@@ -5,7 +5,8 @@
 Writes editors/vscode/src/protocol.ts and editors/nvim/lua/redraft/protocol.lua whole, and in
 docs/protocol.md the tables between `<!-- generated: NAME -->` and `<!-- end -->`. Reads the source
 of the contract: constants, types, error codes and shapes, each with the string below it as its
-description. Knows the Python that the contract uses, and no more of it.
+description. Knows the Python that the contract uses, and no more of it. The table of actions is
+that of `redraft.config.actions`.
 """
 
 import ast
@@ -17,6 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Final, get_args
+
+from redraft.config.actions import BUILT_IN
 
 ROOT: Final = Path(__file__).parents[1]
 CONTRACT: Final = ROOT / "server" / "redraft" / "lsp" / "contract.py"
@@ -367,6 +370,8 @@ def markdown_table(contract: Contract, name: str) -> str:
     if name == "ErrorCode":
         rows = [[str(code.value), link(contract, code.doc)] for code in contract.error_codes]
         return table(["code", "meaning"], rows)
+    if name == "actions":
+        return table(["name", "title"], ([f"`{action.name}`", action.title] for action in BUILT_IN))
     prefixes = {"commands": "redraft.", "notifications": "redraft/"}
     if name in prefixes:
         rows = [

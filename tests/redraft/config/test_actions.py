@@ -15,9 +15,8 @@ def merge(*tables: object) -> tuple[dict[str, Any], tuple[str, ...]]:
     return {action.name: action for action in actions}, problems
 
 
-def test_the_merge_the_issue_are_there_out_of_the_box() -> None:
-    names = [action.name for action in BUILT_IN]
-    assert names == [
+def test_the_documented_actions_are_there_out_of_the_box() -> None:
+    assert {action.name for action in BUILT_IN} >= {
         "edit",
         "fix",
         "add-docstring",
@@ -25,7 +24,7 @@ def test_the_merge_the_issue_are_there_out_of_the_box() -> None:
         "simplify",
         "add-error-handling",
         "extract-function",
-    ]
+    }
 
 
 def test_later_layers_change_single_keys_add_and_switch_off() -> None:

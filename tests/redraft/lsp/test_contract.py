@@ -10,7 +10,6 @@ from typing import get_args, get_type_hints
 import pytest
 from tests.redraft.lsp.editor import ROOT
 
-from redraft.config.actions import BUILT_IN
 from redraft.edit import outcome_of_reply
 from redraft.lsp import contract, responses
 from redraft.lsp.params import EditCommand
@@ -37,12 +36,9 @@ def camel(name: str) -> str:
 
 @pytest.mark.parametrize(
     "name",
-    [
-        *(action.name for action in BUILT_IN),
-        *(camel(field.name) for field in fields(EditorSettings) if field.name != "decoding"),
-    ],
+    [camel(field.name) for field in fields(EditorSettings) if field.name != "decoding"],
 )
-def test_actions_and_settings_are_documented(name: str) -> None:
+def test_settings_are_documented(name: str) -> None:
     assert re.search(rf"`[^`\n]*\b{re.escape(name)}\b[^`\n]*`", PROSE)
 
 
