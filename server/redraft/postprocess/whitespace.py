@@ -9,7 +9,7 @@ caller says which lines are content.
 
 import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, takewhile
 
 from redraft.postprocess.alignment import Alignment
@@ -97,6 +97,7 @@ def fit_lines(
     content: the reply lines that lie inside a string or the like. base: where the first line
     belongs; None: where the first shown line stands. keeps_trailing: as of `align`.
     """
+    alignment = _strip_common_prefix(alignment)
     reply = alignment.reply
     style = Indentation.of("\n".join(line for at, line in enumerate(reply) if at not in content))
     mapping = _IndentMapping(alignment, style, target, frozenset(content), base)
@@ -107,6 +108,24 @@ def fit_lines(
             if source is None and line.strip() and line.endswith("  "):
                 fitted[at] = f"{fitted[at].rstrip(' ')}  "
     return fitted
+
+
+def _strip_common_prefix(alignment: Alignment) -> Alignment:
+    """Return the alignment without the white space that all of the reply has in front.
+
+    Where each kept line is the file's behind the same prefix, no columns have to be counted: in
+    code that mixes tabs and spaces they would not tell.
+    """
+    prefixes = {
+        line.removesuffix(alignment.shown[source])
+        for line, source in zip(alignment.reply, alignment.kept, strict=True)
+        if source is not None and line.strip()
+    }
+    prefix = prefixes.pop() if len(prefixes) == 1 else ""
+    is_common = all(line.startswith(prefix) for line in alignment.reply if line.strip())
+    if not prefix or prefix.strip() or not is_common:
+        return alignment
+    return replace(alignment, reply=tuple(line.removeprefix(prefix) for line in alignment.reply))
 
 
 class _IndentMapping:

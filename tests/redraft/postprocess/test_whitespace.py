@@ -144,3 +144,9 @@ def test_in_a_file_that_mixes_tabs_and_spaces_each_line_keeps_its_own():
     assert fit(shown, "f() {|    if (a) {|\tc();|\td();|    }|}") == (
         "f() {|    if (a) {|\tc();|\td();|    }|}"
     )
+
+
+def test_what_all_of_a_reply_has_in_front_goes_where_tabs_and_spaces_are_mixed():
+    shown = "f() {|    if (a)|\tb();|  }"
+    reply = "    f() {|        if (a)|    \tc();|      }"
+    assert fit(shown, reply) == "f() {|    if (a)|\tc();|  }"
