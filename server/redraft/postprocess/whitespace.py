@@ -158,9 +158,16 @@ class _IndentMapping:
         self._edges = {
             at for hunk in alignment.hunks for at in range(hunk.reply, hunk.reply_stop + 1)
         }
-        self._scale = self._choose_scale()
-        self._shift = self._measure_shift(base)
-        self._moves = self._find_moves()
+        kept_lines = [
+            (line, alignment.shown[source])
+            for line, source in zip(alignment.reply, alignment.kept, strict=True)
+            if source is not None and line.strip()
+        ]
+        # Each kept line is the file's to the last blank: whatever tabs may count, nothing moved.
+        is_verbatim = bool(kept_lines) and all(line == target for line, target in kept_lines)
+        self._scale = 1.0 if is_verbatim else self._choose_scale()
+        self._shift = 0 if is_verbatim else self._measure_shift(base)
+        self._moves = {} if is_verbatim else self._find_moves()
 
     def fit(self, at: int) -> str:
         """Return line `at` of the reply as it goes into the file."""

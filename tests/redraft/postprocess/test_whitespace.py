@@ -150,3 +150,9 @@ def test_what_all_of_a_reply_has_in_front_goes_where_tabs_and_spaces_are_mixed()
     shown = "f() {|    if (a)|\tb();|  }"
     reply = "    f() {|        if (a)|    \tc();|      }"
     assert fit(shown, reply) == "f() {|    if (a)|\tc();|  }"
+
+
+def test_where_kept_lines_are_the_files_own_nothing_moves():
+    shown = "      f()|      {|\tint a = 1;|\treturn a;|      }"
+    reply = shown.replace("{|", "{|\t// why|")
+    assert fit(shown, reply) == reply
