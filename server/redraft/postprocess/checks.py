@@ -19,7 +19,7 @@ from redraft.postprocess.loss import Loss, find_loss
 from redraft.prompting.target_view import named_target, view_target
 from redraft.records import EditRequest, Reason, Replacement
 from redraft.text.diff import apply_replacements
-from redraft.text.lines import to_lf
+from redraft.text.lines import find_line_numbers, to_lf
 
 __all__ = ["EditedTarget", "ProposedEdit", "Violation", "first_violation"]
 
@@ -156,9 +156,8 @@ def _find_comment_lines(proposed: ProposedEdit) -> set[int]:
     header = _count_header_lines(proposed)
     lines: set[int] = set()
     for span in syntax.prose(code, proposed.language):
-        first = code.count("\n", 0, span.start)
         is_docstring = span.of(code).lstrip("rRuUbB")[:1] in ("'", '"')
-        lines |= set(range(first + is_docstring, code.count("\n", 0, span.stop) + 1))
+        lines |= set(find_line_numbers(code, span)[is_docstring:])
     shown = proposed.alignment.shown
     openers = syntax.comment_openers(proposed.request.language)
     return {
@@ -210,9 +209,7 @@ def _find_modifiers(code: str, name: str, language: str) -> list[str] | None:
     """Return the words in front of a name on the line that defines it; None where no line does."""
     pattern = re.compile(rf"(?<![\w.]){re.escape(name)}\s*(?:[(<\[:={{]|$)")
     comment_lines = {
-        line
-        for span in syntax.prose(code, language)
-        for line in range(code.count("\n", 0, span.start), code.count("\n", 0, span.stop) + 1)
+        line for span in syntax.prose(code, language) for line in find_line_numbers(code, span)
     }
     for at, line in enumerate(code.split("\n")):
         words = line.strip()

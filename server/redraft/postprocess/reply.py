@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import PurePath
 
 from redraft import syntax
-from redraft.postprocess.alignment import Alignment, align
+from redraft.postprocess.alignment import align
 from redraft.postprocess.checks import (
     EditedTarget,
     ProposedEdit,
@@ -26,7 +26,14 @@ from redraft.postprocess.needs import merge_imports, place_outside
 from redraft.postprocess.whitespace import Indentation, fit_lines, join_lines, repair_first_line
 from redraft.prompting.target_view import TargetView, view_target
 from redraft.records import Completion, EditRequest
-from redraft.text.lines import line_ending, line_ending_at, split_lines, to_lf
+from redraft.text.lines import (
+    find_line_numbers,
+    line_ending,
+    line_ending_at,
+    read_indent,
+    split_lines,
+    to_lf,
+)
 
 __all__ = ["EditedTarget", "Violation", "interpret"]
 
@@ -112,7 +119,7 @@ def _fit(request: EditRequest, view: TargetView, narrowed: Narrowed) -> EditedTa
     lines = repair_first_line(lines, shown, content)
     alignment = align(shown, lines, keeps_trailing=is_prose)
     ending = line_ending_at(request.text, request.target.start)
-    if _is_about_layout(request, align(shown, lines)):
+    if _is_about_layout(request, shown, lines):
         new = join_lines(source, align(to_lf(source).split("\n"), lines), lines, ending=ending)
         new = new.removeprefix(view.indentation)
     else:
@@ -136,10 +143,11 @@ def _fit(request: EditRequest, view: TargetView, narrowed: Narrowed) -> EditedTa
     return (first_violation(proposed) if proposed.changes_text else None) or edited
 
 
-def _is_about_layout(request: EditRequest, alignment: Alignment) -> bool:
+def _is_about_layout(request: EditRequest, shown: Sequence[str], lines: Sequence[str]) -> bool:
     """Return True where white space is all that differs, and what the instruction speaks of."""
     if not asks_to_lay_out(request.instruction):
         return False
+    alignment = align(shown, lines)
     return all(
         not any(map(str.strip, alignment.shown[h.shown : h.shown_stop]))
         and not any(map(str.strip, alignment.reply[h.reply : h.reply_stop]))
@@ -157,17 +165,12 @@ def _find_content_lines(request: EditRequest, lines: Sequence[str]) -> frozenset
     code = "\n".join(lines)
     inside = set(syntax.verbatim_lines(code, request.language))
     for span in syntax.prose(code, request.language):
-        first = code.count("\n", 0, span.start)
-        last = code.count("\n", 0, span.stop)
-        inner = [lines[at] for at in range(first + 1, min(last + 1, len(lines)))]
-        margin = min((_width(line) for line in inner if line.strip()), default=0)
-        if margin >= _width(lines[first]):
-            inside -= set(range(first, last + 1))
+        places = find_line_numbers(code, span)
+        first, *inner = (lines[at] for at in places if at < len(lines))
+        margin = min((len(read_indent(line)) for line in inner if line.strip()), default=0)
+        if margin >= len(read_indent(first)):
+            inside -= set(places)
     return frozenset(inside)
-
-
-def _width(line: str) -> int:
-    return len(line) - len(line.lstrip(" \t"))
 
 
 def _strip_blank_lines(lines: Sequence[str]) -> list[str]:

@@ -16,7 +16,7 @@ from redraft.prompting import template
 from redraft.prompting.target_view import TargetView, named_target, view_target
 from redraft.prompting.truncate import truncate
 from redraft.records import EditRequest, Model, Piece, Prompt, Refused, Route, Stats
-from redraft.text.lines import to_lf
+from redraft.text.lines import read_indent, to_lf
 
 __all__ = [
     "WORDINGS",
@@ -108,7 +108,7 @@ def build_prompt(
     source = view.text
     if name:
         # Printed without its first line's indentation, as a function on its own is.
-        indent = source[: len(source) - len(source.lstrip(" \t"))]
+        indent = read_indent(source)
         source = re.sub(f"^{indent}", "", source, flags=re.MULTILINE)
         instruction = Piece(f"\n{request.instruction.strip()}\n\n{NAMED.reply}")
         shared = (instruction, frame.closing)
