@@ -34,6 +34,7 @@ __all__ = [
     "EditJob",
     "add_parser",
     "add_target_flags",
+    "ask_model",
     "check_writable",
     "handler",
     "read_edit_job",
@@ -145,7 +146,7 @@ def handler(args: argparse.Namespace) -> int:
         outcome = replay(request, saved.completions, settings.decode_options)
         completions = list(saved.completions)
     else:
-        outcome, completions = _ask_model(request, settings)
+        outcome, completions = ask_model(request, settings)
     if args.trace and completions:
         write_trace_page(args.trace, completions[-1], request)
     if args.save_reply:
@@ -161,8 +162,8 @@ def handler(args: argparse.Namespace) -> int:
     return 1 if args.check and isinstance(outcome, Rewritten) else 0
 
 
-def _ask_model(request: EditRequest, settings: Settings) -> tuple[Outcome, list[Completion]]:
-    """Return the outcome, and the replies that it was made from."""
+def ask_model(request: EditRequest, settings: Settings) -> tuple[Outcome, list[Completion]]:
+    """Return the outcome, and the replies that it was made from; shows progress on stderr."""
     completions: list[Completion] = []
     with options.open_model(settings) as model, output.show_progress() as on_progress:
         outcome = rewrite(

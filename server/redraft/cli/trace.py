@@ -8,9 +8,8 @@ from typing import Final
 from rich.console import Console
 
 from redraft.cli import edit, options, output, trace_view
-from redraft.edit import rewrite
 from redraft.errors import RedraftError
-from redraft.records import Completion, Refused
+from redraft.records import Refused
 
 __all__ = ["add_parser", "handler"]
 
@@ -43,15 +42,7 @@ def handler(args: argparse.Namespace) -> int:
     request = replace(job.request, adds_imports=settings.imports)
     if args.html:
         edit.check_writable(args.html)
-    completions: list[Completion] = []
-    with options.open_model(settings) as model, output.show_progress() as on_progress:
-        outcome = rewrite(
-            request,
-            model,
-            settings.decode_options,
-            on_progress=on_progress,
-            on_completion=completions.append,
-        )
+    outcome, completions = edit.ask_model(request, settings)
     if isinstance(outcome, Refused):
         if not completions:
             raise RedraftError(outcome.message)
