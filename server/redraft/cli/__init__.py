@@ -5,7 +5,8 @@
     2  something failed or was refused; stderr has one line that says what to do
   130  interrupted; 141 the reader of stdout went away
 
-Each verb lives in its own module and adds a parser whose `handler` default does the work.
+Each verb lives in its own module and adds a parser whose `handler` default does the work. Without a
+verb `redraft` says what to do next.
 """
 
 import argparse
@@ -14,19 +15,48 @@ import logging
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 from redraft import __version__
-from redraft.cli import bench, codemod, demo, doctor, edit, models, serve, trace
+from redraft.cli import bench, codemod, completion, demo, doctor, edit, models, serve, start, trace
 from redraft.cli.output import print_error
 from redraft.errors import RedraftError
 
 __all__ = ["main", "run"]
 
+_OVERVIEW: Final[Mapping[str, Mapping[str, str]]] = {
+    "edit code": {
+        "edit": "a function, a range or a file, as an instruction says",
+        "codemod": "many files, as one instruction says",
+        "serve": "the language server, which editors start",
+    },
+    "see what it does": {
+        "demo": "one edit of a small file, with its speed beside plain decoding",
+        "trace": "which tokens of an edit were copied, and in which passes",
+        "bench": "speed, exactness and costs on this machine",
+    },
+    "set up": {
+        "models": "list, fetch, find, verify and remove models",
+        "doctor": "check this installation with one real decode",
+        "completion": "make the Tab key of your shell complete commands and names",
+    },
+}
+
+_EXAMPLES: Final = """\
+examples:
+  redraft edit shop.py::total 'round to whole cents'           print the diff
+  redraft edit shop.py:24-27 'use a table of prices' --write   change lines 24 to 27
+  redraft codemod 'Use pathlib' src --select '/os\\.path/'      plan and diffs; --write saves
+
+REDRAFT_DEBUG=1 shows the traceback of an error."""
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; `argv` defaults to the process's arguments."""
-    return run(_build_parser(), argv)
+    parser = _build_parser()
+    completion.answer_shell(parser)
+    return run(parser, argv)
 
 
 def run(parser: argparse.ArgumentParser, argv: Sequence[str] | None = None) -> int:
@@ -61,13 +91,20 @@ def _fail(message: str, code: int) -> int:
 
 
 def _build_parser() -> argparse.ArgumentParser:
+    groups = [
+        f"{title}:\n" + "".join(f"  {name:<11} {text}\n" for name, text in verbs.items())
+        for title, verbs in _OVERVIEW.items()
+    ]
     parser = argparse.ArgumentParser(
         prog="redraft",
-        description="Edit code with a local model that copies what it does not change.",
-        epilog="REDRAFT_DEBUG=1 shows the traceback of an error.",
+        usage="redraft COMMAND ...  (redraft COMMAND --help says more)",
+        description="\n".join(["Edit code with a local model.\n", *groups]),
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"redraft {__version__}")
-    verbs = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for verb in (edit, codemod, serve, demo, trace, models, doctor, bench):
+    parser.set_defaults(handler=start.handler)
+    verbs = parser.add_subparsers(metavar="COMMAND", help=argparse.SUPPRESS)
+    for verb in (edit, codemod, serve, demo, trace, bench, models, doctor, completion):
         verb.add_parser(verbs)
     return parser

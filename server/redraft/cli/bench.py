@@ -31,7 +31,9 @@ _EDIT_COLUMNS: Final = (
 
 def add_parser(subparsers: options.Subparsers) -> None:
     """Add the command `bench` with its own commands."""
-    parser = subparsers.add_parser("bench", help="measure speed, exactness and costs here")
+    parser = subparsers.add_parser(
+        "bench", description="Measure speed, exactness and costs on this machine."
+    )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for add_command in (_add_cost, _add_edits, _add_exact, _add_latency, _add_replies):
         add_command(commands)

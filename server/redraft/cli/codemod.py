@@ -130,7 +130,6 @@ def add_parser(subparsers: options.Subparsers) -> None:
     """Add the verb `codemod`."""
     parser = subparsers.add_parser(
         "codemod",
-        help="edit many files as one instruction says",
         usage=_USAGE,
         description="Edit every function, or every file, under the given paths.",
         epilog=_EPILOG,

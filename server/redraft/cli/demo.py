@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from redraft import models
-from redraft.cli import options, output
+from redraft.cli import options, output, start
 from redraft.cli.models import show_fetch_progress
 from redraft.config import settings
 from redraft.edit import rewrite
@@ -34,7 +34,6 @@ def add_parser(subparsers: options.Subparsers) -> None:
     """Add the verb `demo`."""
     parser = subparsers.add_parser(
         "demo",
-        help="edit a copy of a small file and compare the speed with plain decoding",
         description="Fetch the model where it is missing, edit a copy of a small file with it, "
         "show the diff, and compare the speed with plain decoding in the same run.",
     )
@@ -76,6 +75,7 @@ def handler(args: argparse.Namespace) -> int:
         f"{output.format_stats(edit.stats)}, {speed / plain_speed:.1f} times plain decoding"
         f" ({plain_speed:.1f} tokens/s, {same})"
     )
+    print(f"\nOn a file of your own:\n\n{start.format_commands(start.NEXT_COMMANDS)}")
     return 0
 
 

@@ -54,7 +54,6 @@ def add_parser(subparsers: Subparsers) -> None:
     """Add the verb `doctor`."""
     parser = subparsers.add_parser(
         "doctor",
-        help="check this installation with one real decode",
         description="Check this installation: versions, backend, memory, model, one real decode.",
         epilog="exit codes: 0 nothing is broken (a model may still be missing), 2 something is.",
     )

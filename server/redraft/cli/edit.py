@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from redraft.cli import options, output, trace_view
+from redraft.cli.completion import complete_target
 from redraft.cli.saved_reply import read_reply, write_reply
 from redraft.cli.target_spec import TargetSpec
 from redraft.config.settings import Settings
@@ -80,7 +81,6 @@ def add_parser(subparsers: options.Subparsers) -> None:
     """Add the verb `edit`."""
     parser = subparsers.add_parser(
         "edit",
-        help="edit a file, a function or a range as an instruction says",
         description="Edit a file, a function or a range as an instruction says; print the diff.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -106,7 +106,8 @@ def add_parser(subparsers: options.Subparsers) -> None:
 def add_target_flags(parser: argparse.ArgumentParser, *, needs_instruction: bool = True) -> None:
     """Add the flags that say which text is edited, and how."""
     add = parser.add_argument
-    add("target", metavar="FILE[::NAME|:RANGE]", help="what to edit; - reads standard input")
+    target = add("target", metavar="FILE[::NAME|:RANGE]", help="what to edit; - reads stdin")
+    target.completer = complete_target  # type: ignore[attr-defined]  # argcomplete looks for it
     nargs = None if needs_instruction else "?"
     add("instruction", nargs=nargs, help="what to change, in your own words")
     add("--lang", metavar="NAME", help="the language, where the file's name does not tell it")

@@ -43,7 +43,9 @@ _EPILOG: Final = (
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add the `models` command."""
-    parser = subparsers.add_parser("models", help="list, fetch, find, verify and remove models")
+    parser = subparsers.add_parser(
+        "models", description="List, fetch, find, verify and remove models."
+    )
     verbs = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     handlers = {
         "list": _list_models,

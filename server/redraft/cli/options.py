@@ -13,6 +13,7 @@ from typing import Final, TypeAlias, get_args
 import platformdirs
 
 from redraft import models
+from redraft.cli.completion import complete_model
 from redraft.config import settings
 from redraft.config.settings import Settings
 from redraft.records import AllowedReason, Model, Strategy
@@ -65,7 +66,9 @@ def add_flag(parser: argparse._ActionsContainer, key: str) -> None:
     elif metavar is None:
         parser.add_argument(flag, action="store_const", const=True, help=text)
     else:
-        parser.add_argument(flag, metavar=metavar, help=text)
+        action = parser.add_argument(flag, metavar=metavar, help=text)
+        if metavar == "NAME|PATH":
+            action.completer = complete_model  # type: ignore[attr-defined]  # for argcomplete
 
 
 def add_allow_flag(parser: argparse._ActionsContainer) -> None:

@@ -29,7 +29,6 @@ def add_parser(subparsers: options.Subparsers) -> None:
     """Add the verb `serve`."""
     parser = subparsers.add_parser(
         "serve",
-        help="run the language server",
         description="Run the language server on standard input and output.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,

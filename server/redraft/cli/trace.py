@@ -23,7 +23,6 @@ def add_parser(subparsers: options.Subparsers) -> None:
     """Add the verb `trace`."""
     parser = subparsers.add_parser(
         "trace",
-        help="show which tokens of an edit were copied, and in which passes",
         description="Make an edit and show its answer: tokens that were copied, learned, drafted"
         " from elsewhere or decoded afresh in colours of their own, and where each pass begins.",
         epilog=_EPILOG,

@@ -120,7 +120,7 @@ def redraft(*args: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
-@pytest.mark.parametrize("args", [[], ["edit"], ["codemod"], ["models"], ["doctor"], ["demo"]])
+@pytest.mark.parametrize("args", [["edit"], ["codemod"], ["models"], ["doctor"], ["demo"]])
 def test_help_is_quick_for_it_loads_no_native_library(args: list[str]) -> None:
     code = (
         "import sys\nfrom redraft.cli import main\n"
@@ -134,7 +134,7 @@ def test_the_version_is_printed() -> None:
     assert re.fullmatch(r"redraft \d+\.\d+\.\d+\S*\n", redraft("--version").stdout)
 
 
-@pytest.mark.parametrize("args", [[], ["edit"], ["edit", "x.py"], ["nonsense"], ["models"]])
+@pytest.mark.parametrize("args", [["edit"], ["edit", "x.py"], ["nonsense"], ["models"]])
 def test_a_wrong_command_line_exits_with_2_and_shows_the_usage(args: list[str]) -> None:
     ran = redraft(*args)
     assert ran.returncode == 2
