@@ -25,8 +25,9 @@ from redraft.cli.output import print_json
 from redraft.config import settings
 from redraft.errors import InputError, ModelError
 
-__all__ = ["Finding", "add_parser", "describe_cpu", "handler", "probe"]
+__all__ = ["COSTS_FLAG", "Finding", "add_parser", "describe_cpu", "handler", "probe"]
 
+COSTS_FLAG: Final = "--costs"  # makes the probe measure what passes cost, too
 PROBE: Final = (sys.executable, "-m", "redraft.cli.probe")
 
 _TIMEOUT_S: Final = 300.0  # a large model on a slow disk takes minutes to load
@@ -58,29 +59,49 @@ def add_parser(subparsers: Subparsers) -> None:
         epilog="exit codes: 0 nothing is broken (a model may still be missing), 2 something is.",
     )
     parser.add_argument("--model", metavar="NAME|PATH", help="the model to decode with")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="print one JSON object")
+    form.add_argument(
+        "--report",
+        action="store_true",
+        help="print what a bug report needs, with your settings and what passes cost; it holds"
+        " no code, and your home folder is ~",
+    )
     parser.set_defaults(handler=handler)
 
 
 def handler(args: argparse.Namespace) -> int:
     """Print all findings; return 2 where one of them is a failure."""
-    marks: dict[FindingState, str] = {"ok": "ok", "warning": "--", "failed": "!!"}
     findings: list[Finding] = []
-    for finding in _examine(args.model):
+    home = str(Path.home())
+    if args.report:
+        print("```text")
+    for finding in _examine(args.model, with_costs=args.report):
         findings.append(finding)
         if not args.json:
+            line = _format_finding(finding)
             # At once: the decode that comes last takes a while, and may be what fails.
-            print(f"{marks[finding.state]}  {finding.name:<9} {finding.detail}", flush=True)
-            if finding.cure:
-                print(f"{'':14}{finding.cure}", flush=True)
+            print(line.replace(home, "~") if args.report else line, flush=True)
+    if args.report:
+        print("```")
     is_ok = all(finding.state != "failed" for finding in findings)
     if args.json:
         print_json({"ok": is_ok, "findings": [asdict(finding) for finding in findings]})
     return 0 if is_ok else 2
 
 
-def _examine(model: str | None) -> Iterator[Finding]:
-    """Yield a finding for each part of the installation, the decode last."""
+def _format_finding(finding: Finding) -> str:
+    """Return one line, and one more with the cure where there is one."""
+    marks: dict[FindingState, str] = {"ok": "ok", "warning": "--", "failed": "!!"}
+    line = f"{marks[finding.state]}  {finding.name:<9} {finding.detail}"
+    return f"{line}\n{'':14}{finding.cure}" if finding.cure else line
+
+
+def _examine(model: str | None, *, with_costs: bool) -> Iterator[Finding]:
+    """Yield a finding for each part of the installation, the decode last.
+
+    `with_costs` adds the settings that are not the default, and what passes cost.
+    """
     python = f"Python {platform.python_version()} ({sys.executable})"
     yield _ok("redraft", f"{__version__}, {python}")
     yield _ok("platform", f"{platform.platform()}, {describe_cpu()}")
@@ -91,14 +112,18 @@ def _examine(model: str | None) -> Iterator[Finding]:
     places = f"models {folders.models}, cache {folders.cache}, settings {user_file}{note}"
     yield _ok("folders", places)
     try:
-        name = settings.load(Path.cwd(), {"model": model}, os.environ).model
+        config = settings.load(Path.cwd(), {"model": model}, os.environ)
     except InputError as error:
         yield _failed("settings", error)
         return
-    paths: list[str] = []
+    if with_costs:
+        chosen = dict(asdict(config).items() - asdict(settings.Settings()).items())
+        yield _ok("settings", ", ".join(f"{key} {chosen[key]}" for key in sorted(chosen)) or "none")
+    name = config.model
+    arguments = [COSTS_FLAG] if with_costs else []
     try:
         path = models.resolve(name)
-        paths.append(str(path))
+        arguments.append(str(path))
         yield _ok("model", f"{path}, {path.stat().st_size / 1e9:.2f} GB")
     except ModelError as error:
         # A model that is only not fetched yet is nothing broken; a wrong name or a bad file is.
@@ -107,7 +132,7 @@ def _examine(model: str | None) -> Iterator[Finding]:
         is_missing = known is not None and not folders.path_of(known).exists()
         state: FindingState = "warning" if is_missing else "failed"
         yield Finding(name="model", state=state, detail=str(error))
-    yield from probe([*PROBE, *paths], _TIMEOUT_S)
+    yield from probe([*PROBE, *arguments], _TIMEOUT_S)
 
 
 def _ok(name: str, detail: str) -> Finding:
@@ -171,6 +196,9 @@ def probe(command: Sequence[str], timeout_s: float) -> Iterator[Finding]:
             f"{facts['prompt_tokens']} prompt tokens in {facts['prefill_s']:.1f} s, then"
             f" {facts['output_tokens']} tokens at {facts['tokens_per_s']:.1f} tokens/s",
         )
+    if "pass_s" in facts:
+        costs = (f"{rows} {1000 * float(s):.1f} ms" for rows, s in facts["pass_s"].items())
+        yield _ok("costs", f"of a pass, by its tokens: {', '.join(costs)}")
     if process.returncode < 0:
         yield _explain_crash(signal.Signals(-process.returncode))
     elif process.returncode and "error" not in facts:

@@ -1,5 +1,6 @@
 import json
 import platform
+import re
 import signal
 import sys
 from pathlib import Path
@@ -190,3 +191,26 @@ def test_the_processor_is_described(monkeypatch, cpuinfo: str, description: str)
     monkeypatch.setattr(doctor, "_read_cpuinfo", lambda: cpuinfo)
     monkeypatch.setattr(sys, "platform", "linux")
     assert description in doctor.describe_cpu()
+
+
+def test_a_report_can_be_pasted_into_a_bug_report(
+    no_models: Path, monkeypatch: pytest.MonkeyPatch, run_cli
+) -> None:
+    facts = json.loads(DECODE) | {"pass_s": {"1": 0.05, "8": 0.125}}
+    probe_ = child(f"print({LIBRARY!r})\nif '--costs' in sys.argv: print({json.dumps(facts)!r})")
+    monkeypatch.setattr(doctor, "PROBE", probe_)
+    monkeypatch.chdir(no_models)
+    (no_models / "redraft.toml").write_text("timeout = 90\n")
+    ran = run_cli("doctor", "--report")
+    lines = ran.out.rstrip("\n").split("\n")
+    assert (lines[0], lines[-1]) == ("```text", "```")
+    assert "ok  settings  timeout 90.0" in lines
+    assert "ok  costs     of a pass, by its tokens: 1 50.0 ms, 8 125.0 ms" in lines
+    assert str(no_models) not in ran.out
+    assert "models ~" in ran.out
+
+
+def test_a_real_report_has_the_costs_of_a_pass(small_model_path: Path, run_cli) -> None:
+    ran = run_cli("doctor", "--report", "--model", small_model_path)
+    costs = next(line for line in ran.out.split("\n") if line.startswith("ok  costs"))
+    assert re.search(r": 1 \d+\.\d ms, .*8 \d+\.\d ms", costs)
