@@ -174,6 +174,12 @@ class Vim:
     def wait_for_preview(self) -> None:
         self.wait_for("vim.wo.diff or vim.api.nvim_win_get_config(0).relative ~= ''")
 
+    def show_preview(self) -> None:
+        """Wait until an edit is ready that did not open by itself, and have it shown."""
+        self.wait_for("require('redraft.status').get().n_ready > 0")
+        self.nvim.command("Redraft show")
+        self.wait_for_preview()
+
     def edit(self, instruction: str, command: str = "Redraft edit") -> None:
         """Ask for an edit and accept it."""
         self.open_preview(instruction, command)
@@ -195,7 +201,8 @@ def shared_vim(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Vim]:
 def vim(shared_vim: Vim) -> Vim:
     """The Neovim of most tests, as new but for its server, which goes on running."""
     shared_vim.type_keys("<C-\\><C-n>")
-    shared_vim.lua("require('redraft.preview').close()")
+    shared_vim.lua("require('redraft.preview').clear()")
+    shared_vim.nvim.command("silent! autocmd! Boom")
     shared_vim.nvim.command("silent! tabonly | silent! only | silent! %bwipeout! | enew")
     shared_vim.lua(f"vim.g.redraft, _G.choice, _G.offered = nil, nil, nil\n{_RECORD}")
     return shared_vim

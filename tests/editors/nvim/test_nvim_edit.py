@@ -317,7 +317,7 @@ def test_what_is_typed_around_an_import_that_is_added_stays(
     vim.go_to("3.14")
     vim.nvim.command(f"Redraft edit {script(prefill_s=0.5, **IMPORTING)}")
     vim.type_keys(f"gg{keys}")
-    vim.wait_for_preview()
+    vim.show_preview()
     vim.type_keys("a")
     vim.wait_for_message("changes")
     text = AREA_NEW.replace("import math\n", "")

@@ -11,30 +11,68 @@ local M = {}
 ---@field main integer the first of the edits in the target; those before add what it needs
 ---@field encoding string of the edits' positions
 ---@field before string[] the buffer's lines that the edits are for
+---@field record redraft.ChangeRecord what changed in the buffer since `before`
 ---@field stats redraft.EditStats
 ---@field callers redraft.OutdatedUse[] lines that do not fit the edit, in the buffer with it
 
---- Return true where the buffer still holds the text that the edits are for.
+--- Move a proposal past the changes of its buffer.
 ---@param proposal redraft.Proposal
----@return boolean
-function M.is_current(proposal)
+---@return boolean is_current false where a line that it edits was changed; it is left as it was
+function M.update(proposal)
   local buf = proposal.request.target.buf
-  return vim.api.nvim_buf_is_loaded(buf)
-    and vim.deep_equal(vim.api.nvim_buf_get_lines(buf, 0, -1, false), proposal.before)
-end
-
---- Apply a proposal, or tell the user why not.
----@param proposal redraft.Proposal
----@return boolean is_applied
-function M.apply_proposal(proposal)
-  local buf = proposal.request.target.buf
-  if not M.is_current(proposal) then
-    notify.warn("the buffer was changed since; nothing was applied. :Redraft retry asks again")
-    return false
-  elseif not vim.bo[buf].modifiable then
-    notify.warn("this buffer cannot be changed ('modifiable' is off)")
+  if not vim.api.nvim_buf_is_loaded(buf) then
     return false
   end
+  local lines = vim.api.nvim_buf_get_lines(buf, 0, -1, false)
+  if not vim.deep_equal(lines, proposal.before) then
+    local moved = require("redraft.changes").rebase(proposal.edits, proposal.record.changes, -1)
+    if not moved then
+      return false
+    end
+    for n, edit in ipairs(proposal.edits) do
+      if not M._reads_alike(proposal.before, edit.range, lines, moved[n].range) then
+        return false
+      end
+    end
+    proposal.edits, proposal.before = moved, lines
+  end
+  proposal.record.changes = {}
+  return true
+end
+
+--- Return true where the lines of a range are those of another one in another text.
+---@param before string[]
+---@param range lsp.Range
+---@param lines string[]
+---@param moved lsp.Range
+---@return boolean
+function M._reads_alike(before, range, lines, moved)
+  local shift = moved.start.line - range.start.line
+  for row = range.start.line + 1, range["end"].line + 1 do
+    if before[row] ~= lines[row + shift] then
+      return false
+    end
+  end
+  return true
+end
+
+--- Return why a proposal cannot be applied now; nil where it can.
+---@param proposal redraft.Proposal
+---@return string?
+function M.find_problem(proposal)
+  if not M.update(proposal) then
+    return "the code being edited was changed meanwhile: undo that, or ask again by :Redraft retry"
+  elseif not vim.bo[proposal.request.target.buf].modifiable then
+    return "this buffer cannot be changed ('modifiable' is off)"
+  end
+  return nil
+end
+
+--- Apply a proposal that has no problem, and say what it cost.
+---@param proposal redraft.Proposal
+function M.apply_proposal(proposal)
+  local buf = proposal.request.target.buf
+  proposal.record.is_over = true
   vim.api.nvim_buf_call(buf, function()
     -- Closes the current undo block: undoing the edit leaves a change made just before it alone.
     vim.cmd("let &g:undolevels = &g:undolevels")
@@ -51,7 +89,6 @@ function M.apply_proposal(proposal)
   if #proposal.callers > 0 then
     M._list_callers(proposal)
   end
-  return true
 end
 
 --- Put the lines that do not fit the edit into a new quickfix list.

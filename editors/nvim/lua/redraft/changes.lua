@@ -1,4 +1,4 @@
---- The changes of a buffer while an edit of it is computed, and moving the edit past them.
+--- The changes of a buffer while an edit of it is computed or waits, and moving the edit past them.
 ---
 --- Neovim sends changes to the server a moment late, so that a reply may be for the text before the
 --- last of them.
@@ -12,23 +12,41 @@ local M = {}
 ---@field last integer
 ---@field new_last integer
 
---- Record the changes of a buffer for as long as `is_wanted` returns true.
+--- The changes so far, until `is_over` is set.
+---@class redraft.ChangeRecord
+---@field changes redraft.Change[]
+---@field is_over boolean
+---@field on_change? fun()
+---@field on_unload? fun() called when the buffer is gone
+
+--- Record the changes of a buffer from now on.
 ---@param buf integer
----@param is_wanted fun(): boolean
----@return redraft.Change[] changes grows with each one
-function M.record(buf, is_wanted)
-  local changes = {}
+---@return redraft.ChangeRecord
+function M.record(buf)
+  local record = { changes = {}, is_over = false } ---@type redraft.ChangeRecord
   vim.api.nvim_buf_attach(buf, false, {
     on_lines = function(_, _, tick, first, last, new_last)
-      if not is_wanted() then
+      if record.is_over then
         return true -- detaches
       end
       if tick then -- nil for a preview of 'inccommand', which changes nothing
-        table.insert(changes, { tick = tick, first = first, last = last, new_last = new_last })
+        local change = { tick = tick, first = first, last = last, new_last = new_last }
+        table.insert(record.changes, change)
+        if record.on_change then
+          record.on_change()
+        end
+      end
+    end,
+    -- Without it, reading the file again would end the record. Which lines changed is unknown then:
+    -- whoever moves an edit looks at the lines too.
+    on_reload = function() end,
+    on_detach = function()
+      if record.on_unload and not record.is_over then
+        record.on_unload()
       end
     end,
   })
-  return changes
+  return record
 end
 
 --- Return edits of the text at `version` as edits of the text after all `changes`; nil where a

@@ -84,6 +84,7 @@ local subcommands = {
   },
   fix = { run = create_call("fix") },
   cancel = { run = create_call("cancel") },
+  show = { run = create_call("show") },
   accept = { run = create_call("accept") },
   reject = { run = create_call("reject") },
   retry = { run = create_call("retry") },

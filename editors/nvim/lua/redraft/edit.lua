@@ -88,13 +88,14 @@ function M.send(request)
     last.target:release()
   end
   last_requests[buf] = request
+  local presence = require("redraft.presence").watch()
   local progress = require("redraft.config").get().progress
   target:show(progress and "redraft: starting" or nil)
   client.with(buf, function(server)
     local range = target:get_range(server.offset_encoding)
     if range then
       client.synchronise(server, buf)
-      require("redraft.edit_session").start(server, request, range)
+      require("redraft.edit_session").start(server, request, range, presence)
     end
   end, function()
     target:show(nil)

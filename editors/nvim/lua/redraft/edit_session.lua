@@ -14,24 +14,20 @@ local M = {}
 ---@field client_id integer
 ---@field encoding string
 ---@field request_id? integer
----@field changes redraft.Change[] since the request
+---@field presence redraft.Presence
+---@field record redraft.ChangeRecord what changed since the request
 ---@field has_progress boolean whether the server has said how far it is
----@field is_over boolean
-
---- A refused edit, and the session in which it was refused; changes are recorded on.
----@class redraft.WithheldEdit
----@field session redraft.EditSession
----@field result redraft.EditPreview
 
 local sessions = {} ---@type table<string, redraft.EditSession>
-local withheld = {} ---@type table<integer, redraft.WithheldEdit> by buffer
+local withheld = {} ---@type table<integer, redraft.Proposal> refused edits, by buffer
 local n_started = 0
 
 --- Send an edit to the server.
 ---@param server vim.lsp.Client
 ---@param request redraft.EditRequest
 ---@param range lsp.Range
-function M.start(server, request, range)
+---@param presence redraft.Presence
+function M.start(server, request, range, presence)
   n_started = n_started + 1
   local buf, scope = request.target.buf, request.target.scope
   M._forget_withheld(buf)
@@ -40,13 +36,11 @@ function M.start(server, request, range)
     request = request,
     client_id = server.id,
     encoding = server.offset_encoding,
+    presence = presence,
+    record = require("redraft.changes").record(buf),
     has_progress = false,
-    is_over = false,
   }
   sessions[session.id] = session
-  session.changes = require("redraft.changes").record(buf, function()
-    return not session.is_over
-  end)
   ---@type redraft.EditParams
   local params = {
     id = session.id,
@@ -136,17 +130,21 @@ function M._finish(session, error, result)
   session.request.target:show(nil)
   if result and result.outcome == "preview" then
     vim.iter(result.notes):each(notify.info)
-    -- The session is not over yet: changes are recorded until the edit is shown.
-    M._deliver(session, result)
+    local proposal = M._create_proposal(session, result)
+    if proposal then
+      M._deliver(proposal, session.presence)
+    end
     return
   end
   local refused_edit = error and M._read_withheld(error)
-  if refused_edit then
-    withheld[session.request.target.buf] = { session = session, result = refused_edit }
+  local proposal = refused_edit and M._create_proposal(session, refused_edit)
+  if proposal then
+    withheld[session.request.target.buf] = proposal
+    vim.iter(refused_edit.notes):each(notify.info)
     notify.warn(error.message .. "; :Redraft anyway shows the edit")
     return
   end
-  session.is_over = true
+  session.record.is_over = true
   if result then
     vim.iter(result.notes):each(notify.info)
     notify.info("no changes")
@@ -165,20 +163,19 @@ end
 --- Show the last edit of a buffer that was refused, for the user to accept it anyway.
 ---@param buf integer
 function M.show_withheld(buf)
-  local edit = withheld[buf]
-  if not edit then
+  local proposal = withheld[buf]
+  if not proposal then
     notify.info("no edit of this buffer was refused")
     return
   end
-  vim.iter(edit.result.notes):each(notify.info)
   withheld[buf] = nil
-  M._propose(edit.session, edit.result, require("redraft.preview").open)
+  require("redraft.preview").present(proposal, true)
 end
 
 ---@param buf integer
 function M._forget_withheld(buf)
   if withheld[buf] then
-    withheld[buf].session.is_over = true
+    withheld[buf].record.is_over = true
     withheld[buf] = nil
   end
 end
@@ -195,33 +192,37 @@ function M._report_error(error)
 end
 
 --- Preview the edit, or apply it at once where the options say so.
----@param session redraft.EditSession
----@param result redraft.EditPreview
-function M._deliver(session, result)
+---@param proposal redraft.Proposal
+---@param presence redraft.Presence
+function M._deliver(proposal, presence)
   if require("redraft.config").get().preview == "none" then
-    M._propose(session, result, require("redraft.apply").apply_proposal)
-  else
-    M._run_in_normal_mode(function()
-      M._propose(session, result, require("redraft.preview").open)
-    end)
+    local apply = require("redraft.apply")
+    if not apply.find_problem(proposal) then
+      apply.apply_proposal(proposal)
+      return
+    end
   end
+  -- Also what cannot be applied now is not lost.
+  local has_stayed = presence:has_stayed(proposal.request.target.buf)
+  require("redraft.preview").present(proposal, has_stayed)
 end
 
---- Call `use` with the edit for the buffer as it is now; tell the user where the edited lines were
+--- Return the edit for the buffer as it is now; nil, and tell the user, where the edited lines were
 --- changed.
 ---@param session redraft.EditSession
 ---@param result redraft.EditPreview
----@param use fun(proposal: redraft.Proposal)
-function M._propose(session, result, use)
-  session.is_over = true
-  local buf = session.request.target.buf
+---@return redraft.Proposal?
+function M._create_proposal(session, result)
+  local buf, record = session.request.target.buf, session.record
   local edits = vim.api.nvim_buf_is_loaded(buf)
-    and require("redraft.changes").rebase(result.edits, session.changes, result.version)
+    and require("redraft.changes").rebase(result.edits, record.changes, result.version)
   if not edits then
+    record.is_over = true
     notify.warn("the code being edited was changed meanwhile; :Redraft retry asks again")
-    return
+    return nil
   end
-  use({
+  record.changes = {}
+  return {
     request = session.request,
     edits = edits,
     main = M._find_main(result),
@@ -229,7 +230,8 @@ function M._propose(session, result, use)
     stats = result.stats,
     callers = result.callers,
     before = vim.api.nvim_buf_get_lines(buf, 0, -1, false),
-  })
+    record = record,
+  }
 end
 
 --- Return the index of the first edit in the target; 1 where none is in it.
@@ -244,24 +246,6 @@ function M._find_main(result)
     end
   end
   return 1
-end
-
---- Call `open` now, or when the user has stopped typing or selecting: a window that opens while
---- they type would take the keys that are meant for the text.
----@param open fun()
-function M._run_in_normal_mode(open)
-  if vim.api.nvim_get_mode().mode == "n" then
-    open()
-    return
-  end
-  notify.info("the edit is ready; it is shown when you are in Normal mode")
-  vim.api.nvim_create_autocmd("ModeChanged", {
-    pattern = "*:n",
-    once = true,
-    callback = vim.schedule_wrap(function()
-      M._run_in_normal_mode(open)
-    end),
-  })
 end
 
 --- Cancel the edits of a buffer, or all of them if it has none.

@@ -2,7 +2,9 @@
 
 local M = {}
 
-for name, link in pairs({ RedraftProgress = "Comment", RedraftCopied = "DiffAdd" }) do
+local highlights =
+  { RedraftProgress = "Comment", RedraftReady = "DiagnosticInfo", RedraftCopied = "DiffAdd" }
+for name, link in pairs(highlights) do
   vim.api.nvim_set_hl(0, name, { link = link, default = true })
 end
 
@@ -81,6 +83,11 @@ end
 
 function M.reject()
   require("redraft.preview").reject()
+end
+
+--- Open the preview of an edit that is ready.
+function M.show()
+  require("redraft.preview").show()
 end
 
 --- Ask for another instruction, for what is shown, else for the last edit of the buffer.

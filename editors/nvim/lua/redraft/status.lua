@@ -3,16 +3,18 @@
 local M = {}
 
 ---@class redraft.StatusLine
----@field state "stopped"|"idle"|"loading"|"working"|"fetching"
+---@field state "stopped"|"idle"|"loading"|"working"|"fetching"|"ready"
 ---@field model string
 ---@field is_loaded boolean
 ---@field phase? redraft.Phase of a running edit
 ---@field tokens_per_second number 0 unless the model is writing
 ---@field percentage? integer of a download
+---@field n_ready integer how many edits wait for `:Redraft show`
 
 local server_status ---@type redraft.Status? what the server said last
 local edits = {} ---@type table<string, redraft.EditProgress> the running edits, by id
 local download ---@type integer? how much of a model is downloaded, in percent
+local n_ready = 0
 local published = "" -- the text of the last `User RedraftStatus`
 
 ---@return redraft.StatusLine
@@ -28,6 +30,8 @@ function M.get()
     state = "loading"
   elseif edit then
     state = "working"
+  elseif n_ready > 0 then
+    state = "ready"
   end
   return {
     state = state,
@@ -36,6 +40,7 @@ function M.get()
     phase = edit and edit.phase,
     tokens_per_second = edit and edit.tokensPerSecond or 0,
     percentage = download,
+    n_ready = n_ready,
   }
 end
 
@@ -53,6 +58,8 @@ function M.format()
     return ("redraft: writing, %.0f tokens/s"):format(status.tokens_per_second)
   elseif status.state == "working" then
     return status.phase == "prefill" and "redraft: reading" or "redraft: waiting"
+  elseif status.state == "ready" then
+    return ("redraft: %d %s ready"):format(n_ready, n_ready == 1 and "edit" or "edits")
   end
   return ("redraft: %s%s"):format(status.model, status.is_loaded and "" or " (not loaded)")
 end
@@ -93,6 +100,13 @@ end
 ---@param percentage? integer
 function M.update_download(percentage)
   download = percentage
+  M._publish()
+end
+
+--- Take in how many edits wait to be shown.
+---@param n integer
+function M.update_ready(n)
+  n_ready = n
   M._publish()
 end
 
