@@ -22,6 +22,10 @@ from typing import IO
 
 ENGINE = "llama-cpp-python==0.3.36"
 NO_AMX = ("-mno-amx-tile", "-mno-amx-int8", "-mno-amx-bf16")
+# llama.cpp's helpers for its own programs (chat parsers, downloads) are half of the compiling,
+# and the binding uses none of them. Its CMakeLists.txt forces them on, so this file is included
+# behind llama.cpp's project(), where a plain variable wins over the cache (policy CMP0077).
+WITHOUT_COMMON = "set(LLAMA_BUILD_COMMON OFF)\n"
 COMPILERS = {"CC": ("cc", "gcc", "clang"), "CXX": ("c++", "g++", "clang++")}
 
 PROGRESS_EVERY_S = 10
@@ -64,7 +68,7 @@ def build_key() -> str:
     """Return a hash of what a build depends on: version, settings, system and CPU."""
     settings = [f"{name}={value}" for name, value in sorted(build_settings().items())]
     system = (platform.system(), platform.machine(), *platform.libc_ver())
-    return digest(ENGINE, *settings, *system, describe_cpu())[:16]
+    return digest(ENGINE, WITHOUT_COMMON, *settings, *system, describe_cpu())[:16]
 
 
 def build_settings() -> dict[str, str]:
@@ -109,7 +113,7 @@ def find_compiler(variable: str) -> str | None:
 
 def build(python: Path, scratch: Path, log: Path) -> None:
     """Build the wheel into `scratch`; the output of pip and the compiler goes to `log`."""
-    print_status(f"building {ENGINE} for this machine, once (2 to 10 minutes); log: {log}")
+    print_status(f"building {ENGINE} for this machine, once (1 to 5 minutes); log: {log}")
     # --no-cache-dir: pip's cache of built wheels ignores CFLAGS, so that it might return a build
     # with AMX made earlier on this machine.
     command = [
@@ -136,11 +140,16 @@ def build(python: Path, scratch: Path, log: Path) -> None:
 
 
 def build_environment(scratch: Path) -> dict[str, str]:
-    """Return the environment of the build: temporary files in `scratch`, accepted flags."""
+    """Return the environment of the build: its files in `scratch`, flags the compiler accepts."""
     settings = build_settings()
     for variable, flags in (("CC", "CFLAGS"), ("CXX", "CXXFLAGS")):
         if flags in settings and not accepts_no_amx(variable):
             settings[flags] = settings[flags].removeprefix(" ".join(NO_AMX)).strip()
+    if sys.platform == "linux":  # elsewhere images are built too, which was not tried without them
+        included = scratch / "without_common.cmake"
+        included.write_text(WITHOUT_COMMON, encoding="utf-8")
+        include = f"-DCMAKE_PROJECT_llama.cpp_INCLUDE={included}"
+        settings["CMAKE_ARGS"] = f"{include} {settings.get('CMAKE_ARGS', '')}".strip()
     jobs = os.environ.get("CMAKE_BUILD_PARALLEL_LEVEL") or str(os.cpu_count() or 1)
     return {
         **os.environ,
