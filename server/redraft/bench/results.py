@@ -90,17 +90,19 @@ def _busy_seconds_of_others() -> float:
 
 
 def load_warning(conditions: Mapping[str, Any]) -> str | None:
-    """Return a warning where others kept the machine busy when a run began, or during it."""
-    advice = "take the times for what they are, and repeat it alone"
-    during, load = conditions.get("busy_during", 0.0), conditions["load_average"][0]
-    cores = conditions["cores"]
-    if during > BUSY:
-        return f"others kept {during:.0%} of this machine busy during the run: {advice}"
-    if conditions["busy"] <= BUSY and load <= (cores or 1) / 2:
+    """Return a warning where others kept the machine busy during a run.
+
+    Of a run that has not ended, what was seen before it began decides. A load average is of the
+    past, and counts the benchmark that ran before this one too, so it says nothing here.
+    """
+    is_over = "busy_during" in conditions
+    share = conditions["busy_during"] if is_over else conditions["busy"]
+    if share <= BUSY:
         return None
+    when = "during the run" if is_over else "when the run began"
     return (
-        f"this machine was not idle when the run began ({conditions['busy']:.0%} busy, load average"
-        f" {load:.1f} on {cores} cores): {advice}"
+        f"others kept {share:.0%} of this machine busy {when}:"
+        " take the times for what they are, and repeat it alone"
     )
 
 

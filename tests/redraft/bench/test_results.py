@@ -1,6 +1,7 @@
 """The conditions of a run, the load of others on the machine, and tables."""
 
 import json
+import re
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -55,7 +56,22 @@ def test_the_end_of_a_run_tells_how_busy_others_were():
     assert known["busy_during"] >= 0
     assert "clocks" not in known
     assert json.loads(json.dumps(known)) == known
-    assert load_warning(known | {"busy": 0.0, "load_average": [0.0], "busy_during": 0.0}) is None
+
+
+@pytest.mark.parametrize(
+    ("known", "said"),
+    [
+        pytest.param({"busy": 0.0, "load_average": [9.0]}, None, id="a load of the past"),
+        pytest.param(
+            {"busy": 0.5, "load_average": [0.0]}, "50% .* when the run began", id="before"
+        ),
+        pytest.param({"busy": 0.5, "busy_during": 0.0}, None, id="busy only before it"),
+        pytest.param({"busy": 0.0, "busy_during": 0.3}, "30% .* during the run", id="during"),
+    ],
+)
+def test_others_that_kept_the_machine_busy_are_told(known: dict[str, float], said: str | None):
+    warning = load_warning(known)
+    assert (warning is None) if said is None else re.search(said, warning or "")
 
 
 def test_a_table_is_aligned_markdown():
