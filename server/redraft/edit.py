@@ -335,7 +335,7 @@ def _subtract_spent_time(options: DecodeOptions, spent: Stats) -> DecodeOptions:
     """Return `options` with the time that is left."""
     if options.timeout_s is None:
         return options
-    left = options.timeout_s - spent.prefill_s - spent.decode_s
+    left = options.timeout_s - spent.prefill_s - spent.decode_s - spent.calibration_s
     return replace(options, timeout_s=max(0.0, left))
 
 

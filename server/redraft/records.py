@@ -124,7 +124,10 @@ class Replacement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stats:
-    """The cost of one request. Times in seconds; `passes` counts decode passes, not prefill."""
+    """The cost of one request. Times in seconds; `passes` counts decode passes, not prefill.
+
+    calibration_s: what went into measuring this machine's passes, before the reply and after it.
+    """
 
     prompt_tokens: int = 0
     reused_tokens: int = 0
@@ -135,6 +138,7 @@ class Stats:
     near_tie_redecodes: int = 0  # near-ties that a pass of one row decided
     prefill_s: float = 0.0
     decode_s: float = 0.0
+    calibration_s: float = 0.0
 
     def __add__(self, other: "Stats") -> "Stats":
         """Return the cost of both requests together."""

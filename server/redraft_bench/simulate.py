@@ -17,7 +17,7 @@ from typing import Any, Final
 from redraft.bench.results import format_figure, markdown_table
 from redraft.bench.tasks import built_in_tasks
 from redraft.cli import bench_options, options
-from redraft.engine.calibration import ROW_COUNTS, WIDE_ROW_COUNTS
+from redraft.engine.calibration import GPU_COUNTS
 from redraft.engine.drafters import PRIORS
 from redraft.errors import InputError
 from redraft_bench.scripted import ScriptedVocabulary, play
@@ -85,7 +85,7 @@ class Chip:
     @property
     def calibrated_curve(self) -> CostCurve:
         """The curve as calibration would measure it: straight between the row counts it times."""
-        timed = {k for k in (*ROW_COUNTS, *WIDE_ROW_COUNTS) if k <= LARGEST}
+        timed = {k for k in GPU_COUNTS if k <= LARGEST}
         return CostCurve.of({k: self.curve.seconds(k) for k in timed})
 
 

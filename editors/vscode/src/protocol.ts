@@ -192,6 +192,8 @@ export interface EditStats {
   readonly tokensPerSecond: number;
   readonly prefillSeconds: number;
   readonly decodeSeconds: number;
+  /** Spent on measuring what passes cost on this machine, for this edit and later ones. */
+  readonly calibrationSeconds: number;
 }
 
 /** The answer of `redraft.edit` with `wait` false. */

@@ -3,25 +3,25 @@
 Pure: measurements in, figures and Markdown out.
 """
 
-from string import ascii_lowercase
-from typing import Any
+from typing import Any, Final
 
 from redraft.bench.results import markdown_table
 from redraft.engine.calibration import Measurement
 
 __all__ = ["cost_records", "cost_table"]
 
+_CLASS_NAMES: Final = {True: "a", False: "other", None: ""}
 BAR_LENGTH = 20  # characters, for the best row count
 
 
 def cost_records(measurement: Measurement) -> list[dict[str, Any]]:
     """Return for each row count its time, alone and against one row, and its numeric class.
 
-    Row counts of one class (a, b, ...) gave the same logits to the bit.
+    Row counts of class a gave the same results to the bit; "other" ones differ from those, and
+    those of class "" were not compared.
     """
-    names = dict(zip(dict.fromkeys(measurement.classes), ascii_lowercase, strict=False))
     one_row_s = measurement.seconds[0]
-    counts = zip(measurement.rows, measurement.seconds, measurement.classes, strict=True)
+    counts = zip(measurement.rows, measurement.seconds, measurement.is_alike, strict=True)
     return [
         {
             "depth": measurement.depth,
@@ -30,9 +30,9 @@ def cost_records(measurement: Measurement) -> list[dict[str, Any]]:
             "relative": seconds / one_row_s,
             "tokens_per_s": rows / seconds,
             "speedup": rows * one_row_s / seconds,
-            "class": names[numeric_class],
+            "class": _CLASS_NAMES[is_alike],
         }
-        for rows, seconds, numeric_class in counts
+        for rows, seconds, is_alike in counts
     ]
 
 

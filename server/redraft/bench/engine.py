@@ -10,13 +10,12 @@ from statistics import median
 from typing import Final, TypeVar, cast, get_args
 
 from redraft.engine import Engine
-from redraft.engine.context_pool import ContextPool, uses_flash_attention
+from redraft.engine.context_pool import PREFILL_ROWS, ContextPool, uses_flash_attention
 from redraft.engine.draft_model import DraftModel
 from redraft.engine.drafters import (
     DrafterFactory,
     DraftingRequest,
     build_cost_curve,
-    choose_row_counts,
 )
 from redraft.engine.llama import LlamaModel
 from redraft.engine.request import tokenize_pieces
@@ -113,7 +112,7 @@ class BenchEngine(Engine):
         costs = self._calibrations.get(n_tokens, flash_attention=flash_attention) or self.measure(
             n_tokens, exactness
         )
-        return build_cost_curve(costs, choose_row_counts(costs) if exactness == "invariant" else ())
+        return build_cost_curve(costs, self._row_counts(exactness, n_tokens))
 
     def forget(self) -> None:
         """Let the next request begin with an empty cache."""
@@ -122,8 +121,10 @@ class BenchEngine(Engine):
     def calibrate(self, depths: Sequence[int], exactness: Exactness) -> None:
         """Measure the cost of passes behind so many tokens, where it is not known yet."""
         for depth in depths:
-            costs = self._calibrations.get(depth, flash_attention=uses_flash_attention(exactness))
-            if depth <= self.n_ctx and (costs is None or costs.depth < depth):
+            is_known = self._calibrations.is_complete(
+                depth, flash_attention=uses_flash_attention(exactness), max_rows=PREFILL_ROWS
+            )
+            if depth <= self.n_ctx and not is_known:
                 self.measure(depth, exactness)
 
     def decode(

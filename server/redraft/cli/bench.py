@@ -50,6 +50,7 @@ def _add_cost(commands: options.Subparsers) -> None:
     parser.add_argument(
         "--depths", default="0,1024,4096", help="tokens of context (default: %(default)s)"
     )
+    bench_options.add_exactness_flag(parser, "fast")
     bench_options.add_plot_flag(parser)
 
 
@@ -60,7 +61,7 @@ def _run_cost(args: argparse.Namespace) -> int:
     records = []
     with bench_options.load_engine(args) as (engine, conditions):
         for depth in depths:
-            measurement = engine.measure(depth)
+            measurement = engine.measure(depth, args.exactness)
             print(cost_table(measurement), flush=True)
             records += cost_records(measurement)
     record = {"conditions": conditions, "passes": records}

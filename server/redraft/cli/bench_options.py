@@ -28,6 +28,7 @@ __all__ = [
     "LLAMA_CPP_RULES",
     "add_command",
     "add_decoding_flags",
+    "add_exactness_flag",
     "add_model_flags",
     "add_plot_flag",
     "add_repeat_flag",
@@ -66,18 +67,20 @@ def add_decoding_flags(
     parser: argparse.ArgumentParser, exactness: Exactness, strategies: str
 ) -> None:
     """Add the flags for the strategies to compare, with their defaults."""
-    parser.add_argument(
-        "--exactness",
-        choices=get_args(Exactness),
-        default=exactness,
-        help="default: %(default)s",
-    )
+    add_exactness_flag(parser, exactness)
     parser.add_argument(
         "--strategies",
         metavar="A,B,...",
         default=strategies,
         help=f"as --strategy of edit, {', '.join(LLAMA_CPP_RULES)}; copy@6 drafts 6 tokens at most"
         " (default: %(default)s)",
+    )
+
+
+def add_exactness_flag(parser: argparse.ArgumentParser, default: Exactness) -> None:
+    """Add the flag for how passes are run."""
+    parser.add_argument(
+        "--exactness", choices=get_args(Exactness), default=default, help="default: %(default)s"
     )
 
 

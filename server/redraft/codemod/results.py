@@ -89,6 +89,7 @@ class Summary:
     passes: int = 0
     decode_s: float = 0.0
     prefill_s: float = 0.0
+    calibration_s: float = 0.0
 
     def count(self, state: FileState, kinds: Mapping[str, int]) -> None:
         """Count one more file, which cost nothing this time."""

@@ -49,8 +49,9 @@ class SharedText:
 class SharedContext:
     """Several texts in one context, decoded in shared passes; they are named by their sequences.
 
-    Passes are padded to one of `row_counts`, if there are any; `chunk` is the number of rows of a
-    prefill pass otherwise. Implements `redraft_lookup.BatchTargetModel`.
+    Passes are padded to one of `row_counts`, and those of prefill to one of `prefill_counts`, if
+    there are any; `chunk` is the number of rows of a prefill pass otherwise. Implements
+    `redraft_lookup.BatchTargetModel`.
 
     Invariant: a text's cells lie in the order of its positions, so that attention adds them up, and
     rounds, as it would for the text alone. llama.cpp puts new rows into the first free cells, so no
@@ -58,10 +59,18 @@ class SharedContext:
     the sequence WASTE, until `reset` or until the context is full and rebuilt.
     """
 
-    def __init__(self, context: Context, *, chunk: int, row_counts: tuple[int, ...]) -> None:
+    def __init__(
+        self,
+        context: Context,
+        *,
+        chunk: int,
+        row_counts: tuple[int, ...] = (),
+        prefill_counts: tuple[int, ...] = (),
+    ) -> None:
         self.context = context
-        self._chunk = row_counts[-1] if row_counts else chunk
+        self._chunk = prefill_counts[-1] if prefill_counts else chunk
         self._row_counts = row_counts
+        self._prefill_counts = prefill_counts
         self._texts: dict[int, SharedText] = {}
         self._files: dict[tuple[int, ...], int] = {}  # first parts, and the sequence of each
         self._front: tuple[int, ...] = ()  # the first part that lies before all other cells
@@ -196,7 +205,8 @@ class SharedContext:
     ) -> npt.NDArray[np.float32]:
         """Run a padded pass; the padding comes last, so its cells can be freed at once."""
         n_real = len(rows)
-        n_rows = next((n for n in self._row_counts if n >= n_real), n_real)
+        row_counts = self._row_counts if outputs else self._prefill_counts
+        n_rows = next((n for n in row_counts if n >= n_real), n_real)
         n_padding = n_rows - n_real
         self._n_used += n_real
         owners: list[tuple[int, ...]] = [(sequence,) for sequence in sequences]

@@ -5,15 +5,28 @@ requests, strategies or costs.
 """
 
 from redraft.engine.kv_cache import KVCache
-from redraft.engine.llama import Context, LlamaModel, flash_attention_is_faster
+from redraft.engine.llama import (
+    DEFAULT_BATCH,
+    Context,
+    LlamaModel,
+    backend,
+    flash_attention_is_faster,
+)
 from redraft.engine.state_cache import DiskCache, StateCache
 from redraft.errors import EngineError
 from redraft.records import Exactness
 
-__all__ = ["PREFILL_ROWS", "SPARE_ROWS", "ContextPool", "uses_flash_attention"]
+__all__ = [
+    "PREFILL_ROWS",
+    "SPARE_ROWS",
+    "ContextPool",
+    "prefill_counts",
+    "uses_flash_attention",
+]
 
 CONTEXT_STEP = 4096  # contexts grow in these steps, so that a longer file rarely needs a new one
-PREFILL_ROWS = 128  # some seconds on a slow CPU: the longest wait for a cancel
+# Rows of the largest pass. On a CPU 128 are some seconds: the longest wait for a cancel.
+PREFILL_ROWS = 128 if backend() == "cpu" else DEFAULT_BATCH
 N_SEQUENCES = 16
 STATE_BUDGET = 512 * 2**20  # bytes of KV cells of files that are not being edited right now
 SPARE_ROWS = PREFILL_ROWS  # behind a full context there is still room for a pass's padding
@@ -22,6 +35,20 @@ SPARE_ROWS = PREFILL_ROWS  # behind a full context there is still room for a pas
 def uses_flash_attention(exactness: Exactness) -> bool:
     """Tell whether passes of this exactness use flash attention."""
     return exactness == "invariant" or flash_attention_is_faster()
+
+
+def prefill_counts(*, flash_attention: bool) -> tuple[int, ...]:
+    """Return the row counts that prefill passes are padded to; () if any size will do.
+
+    A text's cells must get the same bits in a context of its own and beside others. The CPU's flash
+    attention takes 64 rows and more, and a single one, through kernels that round by where cells
+    lie. Without flash attention no text shares a context.
+    """
+    if not flash_attention:
+        return ()
+    if backend() == "cpu":
+        return (8, 16, 32, 48)
+    return tuple(n for n in (32, 64, 128, 256, 512) if n <= PREFILL_ROWS)
 
 
 class ContextPool:
@@ -47,6 +74,7 @@ class ContextPool:
         """
         self.check_length(n_tokens)
         flash_attention = uses_flash_attention(exactness)
+        padding = prefill_counts(flash_attention=flash_attention)
         # The two kinds of attention lay cells out differently: one cannot read the other's.
         if self.cache and self.cache.flash_attention != flash_attention:
             self.forget()
@@ -62,6 +90,7 @@ class ContextPool:
                 chunk=PREFILL_ROWS,
                 state_cache=self._state_cache,
                 disk_cache=self._disk_cache,
+                prefill_counts=padding if self._model.can_roll_back else (),
             )
         return self.cache
 

@@ -36,7 +36,6 @@ __all__ = [
     "DrafterFactory",
     "DraftingRequest",
     "build_cost_curve",
-    "choose_row_counts",
 ]
 
 UNSIZED: Final = ("plain", "lookup", "jacobi", "lookahead")  # drafts not sized by their cost
@@ -132,28 +131,6 @@ class ByteVocabulary:
 
     def tokenize(self, data: bytes) -> list[int]:
         return self._model.tokenize(data.decode("utf-8", "replace"))
-
-
-def choose_row_counts(measurement: Measurement) -> tuple[int, ...]:
-    """Return the row counts of the numeric class that serves edits best, ascending.
-
-    All counts in it round alike, so what a pass computes for a token does not depend on how many
-    others shared it. Best is the class whose shortest pass, for what has to be written, and 16
-    tokens of its best copying pass together take the least time.
-    """
-    classes: dict[int, list[int]] = {}
-    for n_rows, label in zip(measurement.rows, measurement.classes, strict=True):
-        # Never one row: its kernels change with the depth of the context (the CPU splits the cache
-        # between threads from 512 cells on), so it may round like others here and not elsewhere.
-        if n_rows > 1:
-            classes.setdefault(label, []).append(n_rows)
-    seconds = dict(zip(measurement.rows, measurement.seconds, strict=True))
-
-    costs = {
-        label: seconds[rows[0]] + 16 * min(seconds[n] / n for n in rows)
-        for label, rows in classes.items()
-    }
-    return tuple(classes[min(costs, key=lambda label: costs[label])])
 
 
 def build_cost_curve(measurement: Measurement, row_counts: tuple[int, ...]) -> CostCurve:

@@ -6,19 +6,27 @@ context, row counts and cost curve a request gets; the passes themselves are run
 """
 
 import logging
+import math
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import platformdirs
 
 from redraft.engine.batch import BatchRequest, SharedContext, decode_batch
-from redraft.engine.calibration import CalibrationStore, Measurement, measure
-from redraft.engine.context_pool import PREFILL_ROWS, SPARE_ROWS, ContextPool
+from redraft.engine.calibration import (
+    FIRST_PLAIN_TOKENS,
+    CalibrationStore,
+    Measurement,
+    measure,
+)
+from redraft.engine.context_pool import PREFILL_ROWS, SPARE_ROWS, ContextPool, prefill_counts
 from redraft.engine.draft_model import DraftModel
-from redraft.engine.drafters import UNSIZED, DrafterFactory, build_cost_curve, choose_row_counts
+from redraft.engine.drafters import UNSIZED, DrafterFactory, build_cost_curve
 from redraft.engine.kv_cache import KVCache
-from redraft.engine.llama import LlamaModel, default_threads
+from redraft.engine.llama import Context, LlamaModel, default_threads
 from redraft.engine.request import CostReport, Deadline, ReplyText, Request, tokenize_pieces
 from redraft.engine.single import decode_single, prefill_prompt
 from redraft.engine.state_cache import DiskCache
@@ -38,9 +46,11 @@ __all__ = ["Engine"]
 log = logging.getLogger("redraft.engine")
 
 REQUEST_ROOM = 2048  # tokens of request and reply that are expected behind a prefilled file
-SHARED_DEPTH = 1024  # the context depth that passes of several texts are measured at, at most
-CLASS_DEPTH = 512  # at least: row counts that round alike behind less may not behind more
 SAMPLE = 64  # tokens of a text that passes behind it are measured with
+FILLER = "def f(x):\n    return x + 1\n\n"  # measured with where there is no text
+# Of the time that requests take: what their answers wait for so that later ones know more. The
+# first while something is missing, the second to measure again what may have changed.
+LEARNING_SHARE, REFRESH_SHARE = 0.03, 0.01
 
 CANNOT_ROLL_BACK = (
     "this model keeps a running state that cannot be rolled back: it was decoded plainly"
@@ -55,8 +65,7 @@ class Engine:
     ) -> None:
         self._model = model
         self._pool = pool
-        self._row_class: tuple[int, ...] = ()
-        self._prefills_files = False
+        self._learning_s = 0.0  # that requests have set aside for measuring, and not spent yet
         self._drafters = DrafterFactory(model, draft_model)
         folder = Path(platformdirs.user_cache_dir("redraft")) / "costs"
         self._calibrations = CalibrationStore(folder, model.path, n_threads=pool.n_threads)
@@ -119,21 +128,26 @@ class Engine:
     ) -> Completion:
         """See `redraft.records.Model.complete`. The cache stays valid whatever ends the request."""
         self._check_use()
+        start = time.perf_counter()
         deadline = Deadline(options.timeout_s, cancelled)
         request = Request.of(self._model, prompt, options, max_tokens)
         cache = self._pool.cache_for(request.n_tokens, options.exactness)
-        # The first request that is invariant measures here which row counts round alike, in this
-        # very cache: so the text is prefilled after it.
-        cache.restrict_row_counts(self._row_counts(options.exactness))
         # A reply is about as long as the text it edits.
         expected = min(max_tokens, max(1, len(request.source)))
         report = CostReport(n_prompt=len(request.tokens), expected=expected)
         reply = ReplyText(self._model, prompt.stop)
         finish = prefill_prompt(cache, request, deadline, report, on_progress)
+        measured_s = 0.0
         if finish is None:
-            curve = self._curve_behind(cache, request, deadline)
-            decoding = request.start_decoding(self._drafters, curve)
+            measured_s = self._measure_ahead(cache, request, deadline)
+            finish = deadline.finish_reason() if measured_s else None
+        if finish is None:
+            cache.row_counts = self._row_counts(options.exactness, len(cache.tokens))
+            decoding = request.start_decoding(self._drafters, self._curve_behind(cache, request))
             finish = decode_single(cache, decoding, reply, deadline, report, on_progress)
+            if not measured_s and finish in ("stop", "length"):
+                measured_s = self._learn(cache, request, deadline, time.perf_counter() - start)
+        report.record_calibration(measured_s)
         notes = () if self._model.can_roll_back else (CANNOT_ROLL_BACK,)
         return report.complete(reply, finish, notes=notes)
 
@@ -159,25 +173,46 @@ class Engine:
             for i, (prompt, max_tokens) in enumerate(requests):
                 yield i, self.complete(prompt, options, max_tokens=max_tokens, cancelled=cancelled)
             return
-        row_counts = self._row_counts(options.exactness)
-        tokenized = [Request.of(self._model, prompt, options, n) for prompt, n in requests]
-        n_prompt = max(len(request.tokens) for request in tokenized)
-        curve = self._shared_curve(n_prompt, options.exactness)
-        batch = [
-            BatchRequest.of(i, request, prompt.stop, self._drafters, curve)
-            for i, (request, (prompt, _)) in enumerate(zip(tokenized, requests, strict=True))
-        ]
-        for request in tokenized:
+        tokenized = {
+            i: Request.of(self._model, prompt, options, max_tokens)
+            for i, (prompt, max_tokens) in enumerate(requests)
+        }
+        for request in tokenized.values():
             self._pool.check_length(request.n_tokens)
+        depth = max(len(request.tokens) for request in tokenized.values())
+        if not self._is_measured(depth, options.exactness):
+            # The longest is decoded alone, and measures for all: their texts are the same so.
+            longest = max(tokenized, key=lambda i: len(tokenized[i].tokens))
+            prompt, max_tokens = requests[longest]
+            yield (
+                longest,
+                self.complete(prompt, options, max_tokens=max_tokens, cancelled=cancelled),
+            )
+            del tokenized[longest]
+        row_counts = self._row_counts(options.exactness, depth)
+        curve = self._shared_curve(depth, options.exactness)
+        batch = [
+            BatchRequest.of(i, request, requests[i][0].stop, self._drafters, curve)
+            for i, request in tokenized.items()
+        ]
+        if not batch:
+            return
         # Room for the largest of them side by side; the others fit in their place.
         n_cells = sum(sorted(request.n_cells for request in batch)[-n_parallel:])
         context = self._pool.open_context(n_cells + SPARE_ROWS, flash_attention=True)
-        shared = SharedContext(context, chunk=PREFILL_ROWS, row_counts=row_counts)
+        shared = SharedContext(
+            context,
+            chunk=PREFILL_ROWS,
+            row_counts=row_counts,
+            prefill_counts=prefill_counts(flash_attention=True) if row_counts else (),
+        )
+        n_parallel = min(n_parallel, shared.max_rows)
         try:
             yield from decode_batch(
                 shared, batch, RowAllocator(curve), n_parallel=n_parallel, cancelled=cancelled
             )
         finally:
+            self._record_times(context)
             context.close()
 
     def prefill(
@@ -193,18 +228,15 @@ class Engine:
         between passes. A file that leaves no room for a request is skipped.
         """
         self._check_use()
-        self._prefills_files = True
         tokens = self._model.bos + tokenize_pieces(self._model, file)
         if len(tokens) + REQUEST_ROOM > self._pool.n_ctx:
             return
         cache = self._pool.cache_for(len(tokens) + REQUEST_ROOM, exactness)
-        cache.restrict_row_counts(self._row_counts(exactness))
         for _ in cache.prefill([tokens]):
             if cancelled():
                 return
-        measured = self._calibrations.get(len(tokens), flash_attention=cache.flash_attention)
-        if tokens and self._model.can_roll_back and not measured:
-            self._calibrate(cache, tokens[-SAMPLE:], is_enough=lambda _: cancelled())
+        if tokens and self._model.can_roll_back:
+            self._calibrate(cache, tokens[-SAMPLE:], is_enough=cancelled)
 
     def costs(self, depth: int, exactness: Exactness) -> CostCurve | None:
         """Return what passes of that exactness cost behind `depth` tokens.
@@ -224,12 +256,15 @@ class Engine:
         if not self._model.can_roll_back:
             raise EngineError(f"nothing to measure: {CANNOT_ROLL_BACK}")
         cache = self._pool.cache_for(depth, exactness)
-        cache.restrict_row_counts(())
-        filler = self._model.tokenize("def f(x):\n    return x + 1\n\n")
+        filler = self._model.tokenize(FILLER)
         tokens = (filler * (depth // len(filler) + 1))[:depth]
         for _ in cache.prefill([tokens]):
             pass
-        return self._calibrate(cache, filler)
+        self._calibrate(cache, filler)
+        measured = self._calibrations.get(depth, flash_attention=cache.flash_attention)
+        if measured is None:
+            raise EngineError(f"a context of {self.n_ctx} tokens is too small to measure passes in")
+        return measured
 
     def close(self) -> None:
         """Free the model and its cache; harmless when repeated."""
@@ -251,72 +286,128 @@ class Engine:
         if not self._model.handle:
             raise EngineError("the model is closed: open it again")
 
-    def _row_counts(self, exactness: Exactness) -> tuple[int, ...]:
-        """Return the row counts that passes are padded to; () if passes of any size will do.
+    def _row_counts(self, exactness: Exactness, depth: int) -> tuple[int, ...]:
+        """Return the row counts that passes behind `depth` tokens are padded to; () if any will do.
 
-        They stay the same as long as the engine lives, or cells could not be reused.
+        More of them may be known later, which changes no text: see `calibration`.
         """
         if exactness == "fast" or not self._model.can_roll_back:
             return ()
-        if not self._row_class:
-            depth = min(CLASS_DEPTH, self._pool.n_ctx)
-            measured = self._calibrations.get_deeper(depth, flash_attention=True)
-            self._row_class = choose_row_counts(measured or self.measure(depth, "invariant"))
-        return self._row_class
+        return self._calibrations.row_counts(depth)
+
+    def _is_measured(self, depth: int, exactness: Exactness) -> bool:
+        """Tell whether enough is known for passes of several texts."""
+        if exactness == "invariant":
+            return self._calibrations.is_proven(depth)
+        return self._get_shared_costs(depth) is not None
+
+    def _get_shared_costs(self, depth: int) -> Measurement | None:
+        # Several texts always have flash attention; the other kind's costs tell enough.
+        return self._calibrations.get(depth, flash_attention=True) or self._calibrations.get(
+            depth, flash_attention=False
+        )
 
     def _shared_curve(self, depth: int, exactness: Exactness) -> CostCurve:
-        """Return what passes of several texts cost, which always have flash attention.
+        """Return what passes of several texts cost; measured in an empty context if not known."""
+        measured = self._get_shared_costs(depth)
+        if measured is None:
+            cache = self._pool.cache_for(1, "invariant")
+            tokens = self._model.tokenize(FILLER)
+            self._calibrate(cache, tokens, n_plain_tokens=FIRST_PLAIN_TOKENS)
+            measured = self._get_shared_costs(depth)
+        if measured is None:
+            raise EngineError(f"a context of {self.n_ctx} tokens is too small to measure passes in")
+        return build_cost_curve(measured, self._row_counts(exactness, depth))
 
-        Measured behind `SHARED_DEPTH` at most: a deep measurement would delay all of them.
-        """
-        near = min(depth, SHARED_DEPTH, self.n_ctx)
-        measured = self._calibrations.get(depth, flash_attention=True)
-        measured = measured or self._calibrations.get(near, flash_attention=True)
-        measured = measured or self.measure(near, "invariant")
-        return build_cost_curve(measured, self._row_counts(exactness))
-
-    def _curve_behind(
-        self, cache: KVCache, request: Request, deadline: Deadline
-    ) -> CostCurve | None:
-        """Return what a pass behind the cached text costs; None if the strategy needs no curve.
-
-        It is measured if nothing is known: completely, unless files are prefilled ahead. Then the
-        next prefill completes it, and the request spends two passes on it at most.
-        """
+    def _curve_behind(self, cache: KVCache, request: Request) -> CostCurve | None:
+        """Return what a pass behind the cached text costs; None if the strategy needs no curve."""
         if not self._model.can_roll_back or request.options.strategy in UNSIZED:
             return None
-
-        def is_enough(partial: Measurement) -> bool:
-            is_usable = self._prefills_files and len(partial.rows) > 1
-            return deadline.finish_reason() is not None or is_usable
-
         depth, flash_attention = len(cache.tokens), cache.flash_attention
-        measured = (
-            self._calibrations.get(depth, flash_attention=flash_attention)
-            or self._calibrations.get_partial(depth, flash_attention=flash_attention)
-            or self._calibrate(cache, request.tokens[-SAMPLE:], is_enough=is_enough)
+        measured = self._calibrations.get(depth, flash_attention=flash_attention)
+        # At the end of a full context, or after a cancel, there may be no other pass than one row.
+        return build_cost_curve(measured, cache.row_counts) if measured else CostCurve((1,), (1.0,))
+
+    def _measure_ahead(self, cache: KVCache, request: Request, deadline: Deadline) -> float:
+        """Measure what the request needs, if nothing is known; return the seconds that took."""
+        if not self._model.can_roll_back:
+            return 0.0
+        depth, flash_attention = len(cache.tokens), cache.flash_attention
+        if request.options.exactness == "invariant":
+            is_known = self._calibrations.is_proven(depth)
+        else:
+            costs = self._calibrations.get(depth, flash_attention=flash_attention)
+            is_known = costs is not None or request.options.strategy in UNSIZED
+        if is_known:
+            return 0.0
+        return self._calibrate(
+            cache,
+            request.tokens[-SAMPLE:],
+            n_plain_tokens=FIRST_PLAIN_TOKENS,
+            is_enough=lambda: deadline.finish_reason() is not None,
         )
-        return build_cost_curve(measured, cache.row_counts)
+
+    def _learn(
+        self, cache: KVCache, request: Request, deadline: Deadline, request_s: float
+    ) -> float:
+        """Learn what passes cost from a request that took `request_s`; return the time spent on it.
+
+        That is a share of what requests take, saved up until it is enough for a pass.
+        """
+        self._record_times(cache.context)
+        if not self._model.can_roll_back:
+            return 0.0
+        depth, flash_attention = len(cache.tokens), cache.flash_attention
+        is_complete = self._calibrations.is_complete(
+            depth, flash_attention=flash_attention, max_rows=_max_rows(cache)
+        )
+        self._learning_s += request_s * (REFRESH_SHARE if is_complete else LEARNING_SHARE)
+        one_row_s = self._calibrations.one_row_s(depth, flash_attention=flash_attention)
+        seconds = self._calibrate(
+            cache,
+            request.tokens[-SAMPLE:],
+            n_plain_tokens=self._learning_s / one_row_s if one_row_s else 1.0,
+            is_refresh=True,
+            is_enough=lambda: deadline.finish_reason() is not None,
+        )
+        self._learning_s -= seconds
+        return seconds
 
     def _calibrate(
         self,
         cache: KVCache,
         tokens: list[int],
         *,
-        is_enough: Callable[[Measurement], bool] = lambda _: False,
-    ) -> Measurement:
-        """Measure T(rows) behind the cached text until `is_enough`, and keep what was found."""
-        n_free = cache.context.n_ctx - len(cache.tokens)
-        max_rows = min(cache.context.n_batch, n_free)
-        measurements = measure(cache.context, tokens, max_rows=max_rows)
-        measured = next(measurements)
-        while not is_enough(measured):
-            further = next(measurements, None)
-            if further is None:
-                # At the end of a full context wide passes are missing: not kept for others.
-                if max_rows == cache.context.n_batch:
-                    self._calibrations.put(measured)
-                return measured
-            measured = further
-        self._calibrations.put_partial(measured)
-        return measured
+        n_plain_tokens: float = math.inf,
+        is_refresh: bool = False,
+        is_enough: Callable[[], bool] = lambda: False,
+    ) -> float:
+        """Measure behind the cached text, see `measure`; return the seconds that took.
+
+        `is_enough` is called after each pass.
+        """
+        start = time.perf_counter()
+        self._record_times(cache.context)
+        passes = measure(
+            self._calibrations,
+            cache.context,
+            tokens,
+            max_rows=_max_rows(cache),
+            n_plain_tokens=n_plain_tokens,
+            is_refresh=is_refresh,
+        )
+        with closing(passes):
+            for _ in passes:
+                if is_enough():
+                    break
+        return time.perf_counter() - start
+
+    def _record_times(self, context: Context) -> None:
+        """Hand over what passes of requests took."""
+        self._calibrations.record(context.pass_times, flash_attention=context.flash_attention)
+        context.pass_times.clear()
+
+
+def _max_rows(cache: KVCache) -> int:
+    """Return the most rows that a pass behind the cached text may have."""
+    return min(cache.context.n_batch, cache.context.n_ctx - len(cache.tokens))

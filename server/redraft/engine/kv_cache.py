@@ -41,7 +41,10 @@ def chunk_ends(lengths: Sequence[int], chunk: int) -> list[int]:
 class KVCache:
     """One text and its context. `chunk` is the number of rows of a prefill pass.
 
-    The file parts of earlier texts are in `state_cache`, and in `disk_cache` if there is one.
+    Prefill passes are padded to one of `prefill_counts`, if there are any, and have as many rows as
+    the last of them; verification passes are padded to one of `row_counts`, which may change
+    between requests. The file parts of earlier texts are in `state_cache`, and in `disk_cache` if
+    there is one.
     """
 
     def __init__(
@@ -51,11 +54,13 @@ class KVCache:
         chunk: int,
         state_cache: StateCache,
         disk_cache: DiskCache | None = None,
+        prefill_counts: tuple[int, ...] = (),
     ) -> None:
         self.context = context
         self.tokens: list[int] = []
         self.row_counts: tuple[int, ...] = ()
-        self._chunk = chunk
+        self._prefill_counts = prefill_counts
+        self._chunk = prefill_counts[-1] if prefill_counts else chunk
         self._state_cache = state_cache
         self._disk_cache = disk_cache
         self._n_file = 0  # tokens of the part that stays while the file stays
@@ -75,17 +80,6 @@ class KVCache:
         n_free = self.context.n_ctx - len(self.tokens)
         return max(1, min(limit, n_free) - len(self._pending))
 
-    def restrict_row_counts(self, row_counts: tuple[int, ...]) -> None:
-        """Pad every pass from now on to one of `row_counts`; with () passes stay as they are.
-
-        Cells made under another restriction are rounded differently: they are dropped, saved ones
-        too.
-        """
-        if row_counts != self.row_counts:
-            self._truncate(0)
-            self._state_cache.clear()
-            self.row_counts = row_counts
-
     def rewind(self, n_tokens: int) -> None:
         """Remove the last `n_tokens` tokens."""
         if n_tokens:
@@ -98,8 +92,7 @@ class KVCache:
         valid, shorter cache.
         """
         wanted = [token for part in parts for token in part]
-        chunk = self.row_counts[-1] if self.row_counts else self._chunk
-        ends = chunk_ends([len(part) for part in parts], chunk)
+        ends = chunk_ends([len(part) for part in parts], self._chunk)
         self._truncate(self._load_best(wanted, ends, len(parts[0])))
         self._n_file = len(parts[0])
         yield len(self.tokens)
@@ -122,6 +115,7 @@ class KVCache:
             chunk=self._chunk,
             state_cache=self._state_cache,
             disk_cache=self._disk_cache,
+            prefill_counts=self._prefill_counts,
         )
         moved.row_counts = self.row_counts
         moved._n_file = self._n_file
@@ -204,7 +198,7 @@ class KVCache:
         if self._disk_cache and n_best < n_file:
             # An earlier process may have left the whole file part.
             file, file_ends = wanted[:n_file], [end for end in ends if end <= n_file]
-            cells = self._disk_cache.get(file, file_ends, self.row_counts)
+            cells = self._disk_cache.get(file, file_ends, self._prefill_counts)
             if cells is not None:
                 best = SavedState(tokens=tuple(file), ends=tuple(file_ends), cells=cells)
         if best is None:
@@ -220,7 +214,7 @@ class KVCache:
         state = self._save()
         self._state_cache.put(state)
         if self._disk_cache and len(state.tokens) == self._n_file:
-            self._disk_cache.put(state.tokens, state.ends, self.row_counts, state.cells)
+            self._disk_cache.put(state.tokens, state.ends, self._prefill_counts, state.cells)
 
     def _save(self) -> SavedState:
         cells = self.context.save(0)
@@ -249,7 +243,8 @@ class KVCache:
     ) -> npt.NDArray[np.float32]:
         """Run a pass that is padded to an allowed row count; `commit` drops the padding."""
         n_real = len(tokens)
-        self._n_rows = next((n for n in self.row_counts if n >= n_real), n_real)
+        row_counts = self.row_counts if outputs else self._prefill_counts
+        self._n_rows = next((n for n in row_counts if n >= n_real), n_real)
         n_padding = self._n_rows - n_real
         # The padding lies behind all rows of sequence 0, where none of them attends to it.
         ends = [at for at, owners in zip(positions, sequences, strict=True) if 0 in owners]

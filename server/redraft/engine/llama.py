@@ -9,7 +9,9 @@ import logging
 import os
 import sys
 import tempfile
+import time
 from collections import deque
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -26,9 +28,11 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 import llama_cpp as llama
 
 __all__ = [
+    "DEFAULT_BATCH",
     "QUANTIZATION_TYPES",
     "Context",
     "LlamaModel",
+    "PassTime",
     "backend",
     "default_threads",
     "flash_attention_is_faster",
@@ -38,6 +42,8 @@ __all__ = [
 
 log = logging.getLogger("redraft.engine")
 
+MAX_PASS_TIMES = 1024  # of a context: more passes than most replies take
+DEFAULT_BATCH: int = llama.llama_context_default_params().n_ubatch  # rows of a pass, at most
 LOG_LEVEL_ERROR = 4  # ggml_log_level, which the binding does not name
 
 # A call that fails returns NULL or a bare number. The reason is in the log lines just before.
@@ -176,12 +182,22 @@ class LlamaModel:
             self.handle = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PassTime:
+    """A pass of `rows` rows, each with logits, whose first row was at position `depth`."""
+
+    rows: int
+    depth: int
+    seconds: float
+
+
 class Context:
     """A KV cache and the buffers of a pass. Not thread safe. Raises EngineError.
 
     `n_ctx` is the number of cells, `n_batch` the most rows of a pass, `n_seq` the number of
     sequences: sets of cells that do not attend to each other's. With `flash_attention` a row gets
-    the same bits wherever its cells lie; on a CPU the other kind is faster.
+    the same bits wherever its cells lie; on a CPU the other kind is faster. `pass_times` holds the
+    latest passes of which all rows gave logits.
     """
 
     def __init__(
@@ -222,6 +238,7 @@ class Context:
         self.n_batch = n_batch
         self.n_seq = n_seq
         self.flash_attention = flash_attention
+        self.pass_times: deque[PassTime] = deque(maxlen=MAX_PASS_TIMES)
         self._memory = llama.llama_get_memory(handle)
         self._batch = llama.llama_batch_init(n_batch, 0, n_seq)
 
@@ -252,6 +269,7 @@ class Context:
                 batch.seq_id[row][i] = sequence
             batch.logits[row] = row < n_outputs
         _recent_errors.clear()
+        start = time.perf_counter()
         code = llama.llama_decode(self.handle, batch)
         if code:
             raise EngineError(
@@ -259,9 +277,28 @@ class Context:
             )
         if not n_outputs:
             return np.empty((0, self.model.n_vocab), np.float32)
-        logits = llama.llama_get_logits(self.handle)
-        address = ctypes.cast(logits, ctypes.POINTER(ctypes.c_float))
-        return np.ctypeslib.as_array(address, (n_outputs, self.model.n_vocab))
+        logits = llama.llama_get_logits(self.handle)  # waits for a device that runs on its own
+        if n_outputs == len(tokens):
+            seconds = time.perf_counter() - start
+            self.pass_times.append(PassTime(rows=len(tokens), depth=positions[0], seconds=seconds))
+        return _view_floats(logits, (n_outputs, self.model.n_vocab))
+
+    def run_for_bits(
+        self, tokens: list[int], positions: list[int], sequences: list[tuple[int, ...]]
+    ) -> npt.NDArray[np.float32]:
+        """Run a pass and return (k, n_embd + n_vocab): each row's last hidden state and logits.
+
+        Quantised kernels round what they read to 8 bits, so the logits are often equal although a
+        layer rounded differently; a hidden state is read by nothing and shows it.
+        """
+        llama.llama_set_embeddings(self.handle, True)  # noqa: FBT003 - the C signature
+        try:
+            logits = self.run(tokens, positions, sequences, n_outputs=len(tokens))
+            n_embd = llama.llama_model_n_embd_out(self.model.handle)
+            hidden = _view_floats(llama.llama_get_embeddings(self.handle), (len(tokens), n_embd))
+            return np.concatenate((hidden, logits), axis=1)
+        finally:
+            llama.llama_set_embeddings(self.handle, False)  # noqa: FBT003
 
     def remove(self, sequence: int, start: int) -> bool:
         """Remove a sequence's tokens from position `start` on; False if the model cannot."""
@@ -298,6 +335,11 @@ class Context:
             self.handle = None
 
 
+def _view_floats(pointer: ctypes.c_void_p, shape: tuple[int, int]) -> npt.NDArray[np.float32]:
+    """Return `shape` floats of llama.cpp's memory, without a copy."""
+    return np.ctypeslib.as_array(ctypes.cast(pointer, ctypes.POINTER(ctypes.c_float)), shape)
+
+
 def flash_attention_is_faster() -> bool:
     """Tell whether flash attention is the faster kind on this machine: not on a CPU.
 
@@ -323,6 +365,9 @@ QUANTIZATION_TYPES = {
     "Q3_K_S": llama.LLAMA_FTYPE_MOSTLY_Q3_K_S,
     "Q3_K_M": llama.LLAMA_FTYPE_MOSTLY_Q3_K_M,
     "Q4_0": llama.LLAMA_FTYPE_MOSTLY_Q4_0,
+    "Q4_1": llama.LLAMA_FTYPE_MOSTLY_Q4_1,
+    "Q4_K_M": llama.LLAMA_FTYPE_MOSTLY_Q4_K_M,
+    "Q8_0": llama.LLAMA_FTYPE_MOSTLY_Q8_0,
 }
 
 

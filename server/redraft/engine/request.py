@@ -131,13 +131,19 @@ class Deadline:
     def __init__(self, timeout_s: float | None, cancelled: Callable[[], bool]) -> None:
         self._end = None if timeout_s is None else time.monotonic() + timeout_s
         self._cancelled = cancelled
+        self._reason: Finish | None = None
 
     def finish_reason(self) -> Finish | None:
-        """Return "cancelled" or "timeout" if the request must end now; None if it may go on."""
-        if self._cancelled():
-            return "cancelled"
-        is_late = self._end is not None and time.monotonic() >= self._end
-        return "timeout" if is_late else None
+        """Return "cancelled" or "timeout" if the request must end now; None if it may go on.
+
+        Once it must end, that stays so.
+        """
+        if self._reason is None:
+            if self._cancelled():
+                self._reason = "cancelled"
+            elif self._end is not None and time.monotonic() >= self._end:
+                self._reason = "timeout"
+        return self._reason
 
 
 class Pieces(Protocol):
@@ -202,6 +208,7 @@ class CostReport:
         self._expected = expected
         self._n_reused: int | None = None
         self._prefill_s = 0.0
+        self._calibration_s = 0.0
         self._near_tie_redecodes = 0
         self._last_time = 0.0
 
@@ -213,6 +220,10 @@ class CostReport:
         if self._n_reused is None:
             self._n_reused = n_tokens
         self._prefill_s = seconds
+
+    def record_calibration(self, seconds: float) -> None:
+        """Note that passes were measured for so long, for this request or later ones."""
+        self._calibration_s += seconds
 
     def start_clock(self) -> None:
         """Time the next pass from now on."""
@@ -257,6 +268,7 @@ class CostReport:
             near_tie_redecodes=self._near_tie_redecodes,
             prefill_s=self._prefill_s,
             decode_s=sum(done.seconds for done in self._passes),
+            calibration_s=self._calibration_s,
         )
         passes = tuple(self._passes)
         return Completion(text=reply.text, finish=finish, stats=stats, notes=notes, passes=passes)

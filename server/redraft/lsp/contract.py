@@ -246,6 +246,8 @@ class EditStats(TypedDict):
     tokensPerSecond: float
     prefillSeconds: float
     decodeSeconds: float
+    calibrationSeconds: float
+    """Spent on measuring what passes cost on this machine, for this edit and later ones."""
 
 
 class _EditKeys(TypedDict):

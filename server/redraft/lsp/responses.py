@@ -49,6 +49,7 @@ def convert_stats(stats: records.Stats) -> contract.EditStats:
         "accepted": stats.accepted,
         "prefillSeconds": stats.prefill_s,
         "decodeSeconds": stats.decode_s,
+        "calibrationSeconds": stats.calibration_s,
         "tokensPerPass": stats.tokens_per_pass,
         "tokensPerSecond": stats.tokens_per_s,
     }

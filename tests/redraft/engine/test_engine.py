@@ -14,7 +14,7 @@ from tests.redraft.engine.tiny import CHAT_END
 
 from redraft.engine import Engine, calibration
 from redraft.engine import request as request_module
-from redraft.engine.calibration import CalibrationStore, Measurement
+from redraft.engine.calibration import CalibrationStore
 from redraft.engine.state_cache import StateCache
 from redraft.errors import EngineError, ModelError
 from redraft.records import DecodeOptions, Piece, Progress, Prompt
@@ -194,7 +194,9 @@ class TestEndings:
 
     def expect_cancelled(self, engine: Engine, n_calls: int, expected: str, options: dict) -> None:
         completion, n_late, _ = self.complete(engine, n_calls, **options)
-        assert (completion.finish, n_late) == ("cancelled", 0)
+        assert n_late == 0
+        # What is measured after the answer ends at once too, and takes nothing from it.
+        assert completion.finish == "cancelled" or completion.text == expected
         assert expected.startswith(completion.text.rstrip("\ufffd"))
         assert decode(engine, self.PROMPT, **options).text == expected
 
@@ -363,68 +365,87 @@ class TestCalibration:
     PROMPT = make_prompt(LONG, source=LONG)
 
     @pytest.fixture
-    def passes(self, tiny: Engine, tiny_path, tmp_path, monkeypatch) -> list[Measurement]:
-        """The measurements that `tiny` has made so far, one for each pass."""
-        measurements: list[Measurement] = []
+    def passes(self, tiny: Engine, tiny_path, tmp_path, monkeypatch) -> list[int]:
+        """A number for each pass that `tiny` has measured so far."""
+        passes: list[int] = []
 
-        def measure(*args, **more) -> Iterator[Measurement]:
-            for measurement in calibration.measure(*args, **more):
-                measurements.append(measurement)
-                yield measurement
+        def measure(*args, **more) -> Iterator[None]:
+            for _ in calibration.measure(*args, **more):
+                passes.append(len(passes))
+                yield
 
         monkeypatch.setattr(
             tiny, "_calibrations", CalibrationStore(tmp_path, tiny_path, n_threads=2)
         )
         monkeypatch.setattr("redraft.engine.engine.measure", measure)
-        return measurements
-
-    def get_kept(self, engine: Engine, like: Measurement) -> Measurement | None:
-        return engine._calibrations.get(like.depth, flash_attention=like.flash_attention)
-
-    def test_a_prefilled_file_is_measured_before_the_request_comes(self, tiny: Engine, passes):
-        tiny.prefill(self.PROMPT.file)
-        n_passes = len(passes)
-        assert self.get_kept(tiny, passes[-1]) == passes[-1]
-        completion = decode(tiny, self.PROMPT)
-        assert len(passes) == n_passes > 10
-        assert completion.stats.reused_tokens == tiny.count_tokens(LONG)
-
-    def test_a_request_that_comes_meanwhile_waits_for_one_pass(self, tiny: Engine, passes):
-        tiny.prefill(self.PROMPT.file, cancelled=lambda: len(passes) == 5)
-        assert len(passes) == 5
-        completion = decode(tiny, self.PROMPT)
-        assert len(passes) == 5
-        assert self.get_kept(tiny, passes[-1]) is None
-        tiny.prefill(self.PROMPT.file)
-        assert self.get_kept(tiny, passes[-1]) == passes[-1], "it is completed later"
-        assert decode(tiny, self.PROMPT).text == completion.text
-
-    @pytest.mark.parametrize("n_calls", [1, 2])
-    def test_a_request_that_comes_before_measures_two_passes(self, n_calls, tiny: Engine, passes):
-        calls = itertools.count(1)
-        tiny.prefill(self.PROMPT.file, cancelled=lambda: next(calls) == n_calls)
-        assert not passes
-        for _ in range(2):
-            decode(tiny, self.PROMPT)
-            assert [measurement.rows for measurement in passes] == [(1,), (1, 64)]
-
-    def test_without_prefill_the_first_request_measures_all(self, tiny: Engine, passes):
-        decode(tiny, self.PROMPT)
-        n_passes = len(passes)
-        assert self.get_kept(tiny, passes[-1]) == passes[-1]
-        decode(tiny, self.PROMPT)
-        assert len(passes) == n_passes
+        return passes
 
     @pytest.mark.parametrize("exactness", ["fast", "invariant"])
-    @pytest.mark.parametrize("n_passes", [1, 4])
+    def test_a_prefilled_file_is_measured_before_the_request_comes(
+        self, exactness, tiny: Engine, passes
+    ):
+        tiny.prefill(self.PROMPT.file, exactness=exactness)
+        n_passes = len(passes)
+        assert n_passes > 10
+        completion = decode(tiny, self.PROMPT, exactness=exactness, max_tokens=1)
+        assert completion.stats.calibration_s < 0.1 * completion.stats.prefill_s + 0.1
+        assert completion.stats.reused_tokens == tiny.count_tokens(LONG)
+
+    def test_prefill_stops_measuring_after_one_pass_and_goes_on_later(self, tiny: Engine, passes):
+        tiny.prefill(self.PROMPT.file, cancelled=lambda: len(passes) == 5)
+        assert len(passes) == 5
+        text = decode(tiny, self.PROMPT).text
+        tiny.prefill(self.PROMPT.file)
+        assert len(passes) > 10
+        assert decode(tiny, self.PROMPT).text == text
+
+    @pytest.mark.parametrize("exactness", ["fast", "invariant"])
+    def test_a_first_request_measures_some_passes_and_later_ones_the_rest(
+        self, exactness, tiny: Engine, passes
+    ):
+        first = decode(tiny, self.PROMPT, exactness=exactness)
+        n_passes = len(passes)
+        assert n_passes > 1
+        assert first.stats.calibration_s > 0
+        tiny._learning_s = 1000.0  # as if requests had taken long enough
+        later = decode(tiny, self.PROMPT, exactness=exactness)
+        assert len(passes) > n_passes
+        assert later.stats.calibration_s > 0
+        assert later.text == first.text
+
+    @pytest.mark.parametrize("exactness", ["fast", "invariant"])
+    @pytest.mark.parametrize("n_passes", [1, 2])
     def test_it_can_be_cancelled(self, n_passes: int, exactness, tiny: Engine, passes):
-        tiny._row_counts(exactness)
-        tiny._calibrations._measurements.clear()
-        passes.clear()
         completion = decode(
             tiny, self.PROMPT, exactness=exactness, cancelled=lambda: len(passes) >= n_passes
         )
         assert (completion.finish, len(passes)) == ("cancelled", n_passes)
+
+    def test_passes_of_requests_are_timed(self, tiny: Engine, passes):
+        decode(tiny, self.PROMPT)
+        key = (tiny._pool.cache.flash_attention, 512)
+        depth = len(tiny._pool.cache.tokens)
+        before = {
+            n: list(t)
+            for n, t in tiny._calibrations._bucket(depth, flash_attention=key[0]).times.items()
+        }
+        decode(tiny, self.PROMPT, strategy="plain")
+        after = tiny._calibrations._bucket(depth, flash_attention=key[0]).times
+        assert after[1] != before[1]
+
+    @pytest.mark.parametrize("n_calls", [0, 3, 9, 10**9])
+    def test_the_text_does_not_depend_on_how_much_was_proven(
+        self, n_calls: int, tiny: Engine, passes, open_engine, tiny_path
+    ):
+        """A class of one row count or of six: the same tokens."""
+        tiny.prefill(
+            self.PROMPT.file, exactness="invariant", cancelled=lambda: len(passes) >= n_calls
+        )
+        completion = decode(tiny, self.PROMPT, exactness="invariant")
+        known = open_engine(tiny_path)
+        known.measure(1000, "invariant")
+        expected = decode(known, self.PROMPT, exactness="invariant")
+        assert completion.text == expected.text
 
 
 class TestLifetime:

@@ -48,7 +48,7 @@ def test_prefill_passes_cover_all_and_do_not_depend_on_later_parts(seed: int):
 
 
 def make_cache(context: Context, *parts: Sequence[int], row_counts=(), budget=0) -> KVCache:
-    cache = KVCache(context, chunk=32, state_cache=StateCache(budget))
+    cache = KVCache(context, chunk=32, state_cache=StateCache(budget), prefill_counts=row_counts)
     cache.row_counts = row_counts
     prefill(cache, *parts)
     return cache

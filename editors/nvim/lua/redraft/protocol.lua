@@ -104,6 +104,8 @@
 ---@field tokensPerSecond number
 ---@field prefillSeconds number
 ---@field decodeSeconds number
+--- Spent on measuring what passes cost on this machine, for this edit and later ones.
+---@field calibrationSeconds number
 
 --- The answer of `redraft.edit` with `wait` false.
 ---@class redraft.EditStarted
