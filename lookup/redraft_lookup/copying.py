@@ -26,7 +26,7 @@ from redraft_lookup.hazard import (
     make_lookup_odds,
 )
 from redraft_lookup.prompt_lookup import SuffixIndex
-from redraft_lookup.rows import Guess, RowPolicy, best_tree
+from redraft_lookup.rows import Guess, RowPolicy, best_chain
 from redraft_lookup.substitute import (
     RewrittenSource,
     Substitution,
@@ -49,9 +49,9 @@ class CopyDrafter:
     """Drafts from `source`, ids that the answer is expected to repeat in edited form.
 
     The source is tokenised on its own from a line start, as the model will write it. `curve` gives
-    the cost of a pass. A draft has at most `branches` alternatives, and as many tokens as pay. In
-    passes `shared` with other texts it has all that are likely, and says how likely they are. An
-    empty source leaves the suffix lookup over prompt and answer.
+    the cost of a pass. A draft has as many tokens as pay. In passes `shared` with other texts it
+    has all that are likely, and says how likely they are. An empty source leaves the suffix lookup
+    over prompt and answer.
     """
 
     wants_predictions = False
@@ -64,12 +64,10 @@ class CopyDrafter:
         curve: CostCurve,
         vocabulary: Vocabulary,
         shared: bool = False,
-        branches: int = 1,
     ) -> None:
         best_rate = curve.best_rows / curve.seconds(curve.best_rows)
         rate = max(RATE_SHARE * best_rate, 1 / curve.seconds(1))
         self._policy = RowPolicy(curve=curve, rate=None if shared else rate)
-        self._max_branches = branches
         self._text = SuffixIndex(prompt)
         self._pointer = SourcePointer(source, vocabulary)
         self._lookup_hazard = Hazard(LOOKUP_RUNS)
@@ -87,7 +85,7 @@ class CopyDrafter:
         guesses = copies + lookups
         if not guesses:
             return EMPTY
-        return best_tree(guesses, self._policy, max_branches=self._max_branches)
+        return best_chain(guesses, self._policy)
 
     def observe(self, observation: Observation) -> None:
         tokens = observation.tokens

@@ -1,4 +1,4 @@
-"""Whose guesses get the rows of a pass that several texts allocator."""
+"""Which guesses get the rows of a pass, of one text or of several."""
 
 import itertools
 import random
@@ -10,7 +10,7 @@ from tests.redraft_lookup.fakes import SLOPE_CURVE, STAIRCASE_CURVE, Bytes
 from redraft_lookup.copying import CopyDrafter
 from redraft_lookup.cost import CostCurve
 from redraft_lookup.decoding import Decoding, Limits, decode_many
-from redraft_lookup.rows import RowAllocator
+from redraft_lookup.rows import Guess, RowAllocator, RowPolicy, best_chain
 from redraft_lookup.testing import ScriptedTarget
 
 FLAT = CostCurve.of({1: 1.0, 64: 1.001})
@@ -19,6 +19,36 @@ STEEP = CostCurve.of({k: float(k) for k in range(1, 65)})
 
 def falling(chance: float, n: int) -> list[float]:
     return [chance**k for k in range(1, n + 1)]
+
+
+def guess(tokens: list[int], survival: list[float], *, n_matched: int = 0) -> Guess:
+    origin = "lookup" if n_matched else "copied"
+    return Guess(tokens, [origin] * len(tokens), np.array(survival), n_matched=n_matched)
+
+
+SURE, DOUBTFUL = guess([1, 2, 3], [0.6, 0.6, 0.5]), guess([1, 4], [0.3, 0.2])
+
+
+@pytest.mark.parametrize(
+    ("guesses", "tokens", "survival"),
+    [
+        pytest.param([DOUBTFUL], (1, 4), (0.3, 0.2), id="the only one"),
+        pytest.param([DOUBTFUL, SURE], (1, 2, 3), (0.9, 0.6, 0.5), id="copies add up"),
+        pytest.param(
+            [SURE, guess([1, 2], [0.8, 0.5], n_matched=3)],
+            (1, 2, 3), (0.8, 0.6, 0.5), id="a lookup is another witness",
+        ),
+        pytest.param(
+            [DOUBTFUL, guess([1, 2], [0.8, 0.7], n_matched=3)],
+            (1, 2), (0.8, 0.7), id="the likeliest may be a lookup",
+        ),
+    ],
+)  # fmt: skip
+def test_the_likeliest_guess_is_drafted(guesses, tokens: tuple, survival: tuple):
+    for order in itertools.permutations(guesses):
+        draft = best_chain(order, RowPolicy(curve=FLAT, rate=None))
+        assert (draft.tokens, draft.survival) == (tokens, pytest.approx(survival))
+        assert draft.is_chain
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,6 @@ PRIORS: Final[Mapping[Route, Prior]] = {
     "question": Prior(kind="question", gain=1.5, head_start=4.0),
     "chat": Prior(kind="chat", gain=1.1),
 }
-BRANCHES = 3  # alternatives that a copy draft may hold: more brought nothing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +93,6 @@ class DrafterFactory:
             curve=curve,
             vocabulary=ByteVocabulary(self.model),
             shared=request.is_shared,
-            branches=1 if request.is_shared else BRANCHES,
         )
         if name == "copy":
             return copy
