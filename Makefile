@@ -61,6 +61,8 @@ bench: setup models ## measure on this machine into docs/results; MODEL=, TASKS=
 	-$(DEV_BENCH) memory --model $(MODEL) --json $(RESULTS)/memory.json
 	-$(DEV_BENCH) drafter --json $(RESULTS)/drafter.json
 	-$(BENCH) exact --model $(MODEL) --json $(RESULTS)/exact.json
+	-$(DEV_BENCH) exact-quantizations --model smollm2-135m \
+		--json $(RESULTS)/exact-quantizations.json
 	@rm -f $(RESULTS)/peers.json # it would be continued, not measured again
 	-$(DEV_BENCH) peers $(EDITS) --json $(RESULTS)/peers.json
 	-$(DEV_BENCH) simulate --json $(RESULTS)/simulate.json

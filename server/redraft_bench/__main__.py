@@ -5,7 +5,16 @@ import sys
 from collections.abc import Sequence
 
 from redraft.cli import run
-from redraft_bench import codemod, drafter, laws, memory, report, simulate, workloads
+from redraft_bench import (
+    codemod,
+    drafter,
+    laws,
+    memory,
+    quantizations,
+    report,
+    simulate,
+    workloads,
+)
 from redraft_bench.peers import compare
 from redraft_bench.quality import measure
 
@@ -22,7 +31,10 @@ def build_parser() -> argparse.ArgumentParser:
     what = "Benchmarks for redraft's developers, and the report of their results."
     parser = argparse.ArgumentParser(prog="python -m redraft_bench", description=what)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for module in (compare, measure, workloads, memory, drafter, codemod, simulate, laws, report):
+    for module in (
+        *(compare, measure, workloads, quantizations, memory, drafter, codemod, simulate, laws),
+        report,
+    ):
         module.add_parser(commands)
     return parser
 

@@ -189,6 +189,20 @@ RECORDS: dict[str, dict[str, Any]] = {
         exactness="invariant",
         strategies={"copy": {"tokens": 2000, "differences": [{"case": "x", "token": 3}]}},
     ),
+    "exact-quantizations": _record(
+        "exact-quantizations",
+        exactness="invariant",
+        kinds={
+            kind: {
+                "row_counts": [8, 16],
+                "strategies": {
+                    "copy, cold": {"tokens": 1500, "differences": []},
+                    "copy, warm": {"tokens": 2500, "differences": differences},
+                },
+            }
+            for kind, differences in {"Q4_0": [], "Q8_0": [{"case": "x", "token": 3}]}.items()
+        },
+    ),
     "latency": _record(
         "latency",
         rows=[{"what": "first token, warm", "seconds": 0.1, "aim": "15 % of cold"}],
@@ -283,6 +297,12 @@ def test_a_benchmark_without_a_file_is_said_to_be_not_measured(tmp_path, bench: 
     assert len(said) == 1
     program = "redraft bench" if bench in USERS else "python -m redraft_bench"
     assert f"`{program} {bench} " in said[0]
+
+
+def test_quantisations_are_summed_over_strategies(tmp_path):
+    text = _pages(tmp_path, RECORDS["exact-quantizations"])["benchmarks.md"]
+    assert "| Q4_0 | 8, 16 | 4,000 | 0 |" in text
+    assert "| Q8_0 | 8, 16 | 4,000 | 1 |" in text
 
 
 def test_with_all_files_every_command_machine_and_load_is_named(tmp_path):

@@ -10,6 +10,7 @@ from statistics import median
 from typing import Final, TypeVar, cast, get_args
 
 from redraft.engine import Engine
+from redraft.engine.calibration import CalibrationStore
 from redraft.engine.context_pool import PREFILL_ROWS, ContextPool, uses_flash_attention
 from redraft.engine.draft_model import DraftModel
 from redraft.engine.drafters import (
@@ -19,6 +20,7 @@ from redraft.engine.drafters import (
 )
 from redraft.engine.llama import LlamaModel
 from redraft.engine.request import tokenize_pieces
+from redraft.engine.state_cache import DiskCache
 from redraft.errors import InputError
 from redraft.records import (
     Completion,
@@ -76,6 +78,7 @@ class BenchEngine(Engine):
     ) -> None:
         super().__init__(model, pool, draft_model=draft_model)
         self._drafters = _BenchDrafterFactory(model, draft_model)
+        self._states: DiskCache | None = None
 
     @staticmethod
     def load(
@@ -97,6 +100,11 @@ class BenchEngine(Engine):
     def path(self) -> Path:
         return self._model.path
 
+    @property
+    def row_counts(self) -> tuple[int, ...]:
+        """The row counts of passes in exactness invariant, where little is before them."""
+        return self._calibrations.row_counts(0)
+
     def tokenize(self, text: str) -> list[int]:
         """Return the tokens of `text` on its own."""
         return self._model.tokenize(text)
@@ -114,9 +122,24 @@ class BenchEngine(Engine):
         )
         return build_cost_curve(costs, self._row_counts(exactness, n_tokens))
 
+    def save_states(self, folder: Path) -> None:
+        """Keep the cells of files in `folder`, for requests after `restart`."""
+        self._states = DiskCache(folder, self.path, n_threads=self.n_threads, min_tokens=0)
+        self._pool.disk_cache = self._states
+
     def forget(self) -> None:
-        """Let the next request begin with an empty cache."""
+        """Let the next request begin with an empty cache, whatever is saved."""
         self._pool.forget()
+        self._pool.disk_cache = None
+
+    def restart(self) -> None:
+        """Let the next request begin as in a new process: with what is saved, and nothing else."""
+        self._pool.forget()
+        self._pool.disk_cache = self._states
+
+    def calibrate_anew(self, folder: Path) -> None:
+        """Know nothing of what passes cost and how they round; keep what is found in `folder`."""
+        self._calibrations = CalibrationStore(folder, self.path, n_threads=self.n_threads)
 
     def calibrate(self, depths: Sequence[int], exactness: Exactness) -> None:
         """Measure the cost of passes behind so many tokens, where it is not known yet."""
@@ -140,6 +163,14 @@ class BenchEngine(Engine):
         name = cast(Strategy, strategy)
         options = DecodeOptions(strategy=name, exactness=exactness, route=route)
         return self.complete(prompt, options, max_tokens=max_tokens)
+
+    def decode_together(
+        self, prompts: Sequence[tuple[Prompt, int]], strategy: str, exactness: Exactness
+    ) -> list[Completion]:
+        """Decode several (prompt, max_tokens) greedily in shared passes."""
+        options = DecodeOptions(strategy=cast(Strategy, strategy), exactness=exactness)
+        completions = dict(self.complete_many(prompts, options, n_parallel=len(prompts)))
+        return [completions[i] for i in range(len(prompts))]
 
     def warm_up(self, prompt: Prompt, exactness: Exactness) -> int:
         """Fill the cache with `prompt` and calibrate behind it. Returns its number of tokens."""

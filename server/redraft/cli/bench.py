@@ -8,6 +8,7 @@ import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
 from redraft import models
@@ -181,6 +182,12 @@ def _add_exact(commands: options.Subparsers) -> None:
         default=2000,
         help="plain tokens to compare (default: %(default)s)",
     )
+    parser.add_argument(
+        "--parallel",
+        metavar="N,...",
+        default="2,4",
+        help="texts at once, besides one (default: %(default)s)",
+    )
 
 
 def _run_exact(args: argparse.Namespace) -> int:
@@ -192,18 +199,23 @@ def _run_exact(args: argparse.Namespace) -> int:
         strategies = tuple(dict.fromkeys((*strategies, "draft", "lookup+draft")))
     if len(strategies) == 1:
         raise InputError("--strategies names nothing but plain: there is nothing to compare")
-    n_tokens = 0
+    n_together = bench_options.split_numbers("--parallel", args.parallel, least=2)
     tallies: dict[str, Tally] = {}
-    with bench_options.load_engine(args) as (engine, conditions):
+    with bench_options.load_engine(args) as (engine, conditions), TemporaryDirectory() as folder:
+        engine.save_states(Path(folder))
         for tallies in exact.compare(
-            engine, strategies, exactness=args.exactness, n_tokens=args.tokens
+            engine,
+            strategies,
+            exactness=args.exactness,
+            n_tokens=args.tokens,
+            n_together=n_together,
         ):
-            n_tokens = max(tally.tokens for tally in tallies.values())
+            n_tokens = sum(tally.tokens for tally in tallies.values())
             n_parted = sum(len(tally.differences) for tally in tallies.values())
-            output.print_status(f"{n_tokens} tokens, {n_parted} differences")
-    if n_tokens < args.tokens:
-        output.print_status(f"note: the built-in prompts were used up after {n_tokens} tokens")
-    _print_tallies(tallies)
+            output.print_status(f"{n_tokens} tokens compared, {n_parted} differences")
+    print(exact.format_tallies(tallies), end="")
+    for line in exact.describe_differences(tallies):
+        output.print_status(line)
     strategies_record = {name: asdict(tally) for name, tally in tallies.items()}
     bench_options.write_results(
         args.json,
@@ -211,21 +223,6 @@ def _run_exact(args: argparse.Namespace) -> int:
     )
     is_different = any(tally.differences for tally in tallies.values())
     return 2 if args.exactness == "invariant" and is_different else 0
-
-
-def _print_tallies(tallies: "Mapping[str, Tally]") -> None:
-    from redraft.bench.results import markdown_table
-
-    rows = [
-        (name, str(tally.tokens), str(len(tally.differences)), f"{tally.per_1000_tokens:.2f}")
-        for name, tally in tallies.items()
-    ]
-    print(markdown_table(("strategy", "tokens", "differences", "per 1,000 tokens"), rows), end="")
-    for name, tally in tallies.items():
-        for difference in tally.differences:
-            output.print_status(
-                f"{name} parts after {difference.token} tokens of {difference.case}"
-            )
 
 
 def _add_latency(commands: options.Subparsers) -> None:

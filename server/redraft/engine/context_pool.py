@@ -54,7 +54,7 @@ def prefill_counts(*, flash_attention: bool) -> tuple[int, ...]:
 class ContextPool:
     """Opens contexts of `model`. `n_ctx` caps what a request may need, in tokens.
 
-    `disk_cache` keeps the cells of files beyond `close`.
+    `disk_cache` keeps the cells of files beyond `close`; another one counts from then on.
     """
 
     def __init__(
@@ -63,8 +63,8 @@ class ContextPool:
         self.n_ctx = n_ctx
         self.n_threads = n_threads
         self.cache: KVCache | None = None
+        self.disk_cache = disk_cache
         self._model = model
-        self._disk_cache = disk_cache
         self._state_cache = StateCache(STATE_BUDGET)
 
     def cache_for(self, n_tokens: int, exactness: Exactness) -> KVCache:
@@ -89,7 +89,7 @@ class ContextPool:
                 context,
                 chunk=PREFILL_ROWS,
                 state_cache=self._state_cache,
-                disk_cache=self._disk_cache,
+                disk_cache=self.disk_cache,
                 prefill_counts=padding if self._model.can_roll_back else (),
             )
         return self.cache
