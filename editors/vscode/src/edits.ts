@@ -23,7 +23,8 @@ import {
   toProtocolRange,
 } from "./editRequests";
 import { type ButtonHandlers, showNotice } from "./notify";
-import type { Previews } from "./previews";
+import { Presence } from "./presence";
+import type { Preview, Previews } from "./previews";
 import {
   CANCEL_NOTIFICATION,
   EDIT,
@@ -47,23 +48,31 @@ export class Edits implements Disposable {
   speed: number | undefined;
   readonly onDidChange = this.changed.event;
 
-  /** `retry` asks for another instruction for the same range. */
+  /**
+   * `retry` asks for another instruction for the same range, `isPrompting` is true while the user
+   * types one.
+   */
   constructor(
     private readonly server: Server,
     private readonly requests: EditRequests,
     private readonly previews: Previews,
     private readonly retry: (request: EditRequest) => unknown,
+    private readonly isPrompting: () => boolean,
   ) {}
 
   /** Run `request` and present its outcome; failures are shown, not thrown. */
   async run(request: EditRequest): Promise<void> {
     const mode = workspace.getConfiguration("redraft").get<PreviewMode>("preview", "diff");
+    const presence = new Presence();
     try {
-      await this.present(request, await this.compute(request, mode), mode);
+      const result = await this.compute(request, mode);
+      await this.present(request, result, mode, presence.hasStayed && !this.isPrompting());
     } catch (error) {
       if (!(error instanceof NotReadyError)) {
         this.notifyFailure(request, notices.readFailure(error), mode);
       }
+    } finally {
+      presence.dispose();
     }
   }
 
@@ -125,14 +134,27 @@ export class Edits implements Disposable {
     return workspace.applyEdit(change);
   }
 
+  /** Show a preview; one that VS Code does not show is kept, for another try. */
+  async show(preview: Preview): Promise<void> {
+    try {
+      await this.previews.reveal(preview);
+    } catch (error) {
+      const { message } = notices.readFailure(error);
+      const show = (): unknown => this.show(preview);
+      this.notify(notices.createNotShownNotice(message), preview.request, { show });
+    }
+  }
+
   dispose(): void {
     this.changed.dispose();
   }
 
+  /** Present an outcome; a preview only where it `mayOpen`: else it is announced and kept. */
   private async present(
     request: EditRequest,
     result: EditResult,
     mode: PreviewMode,
+    mayOpen: boolean,
   ): Promise<void> {
     for (const note of result.notes) {
       void showNotice(notices.createNotice("info", note, []));
@@ -145,9 +167,15 @@ export class Edits implements Disposable {
       }
     } else if (result.version !== request.document.version) {
       this.notify(notices.createOutdatedNotice(request.fileName), request);
-    } else if (mode === "diff") {
-      await this.previews.show(request, result);
+    } else if (mode === "diff" || (mode === "refactorPreview" && !mayOpen)) {
+      const preview = await this.previews.add(request, result);
       this.notify(notices.createCostNotice(result.stats), request);
+      if (mayOpen) {
+        await this.show(preview);
+      } else {
+        const show = (): unknown => this.show(preview);
+        this.notify(notices.createReadyNotice(request.fileName), request, { show });
+      }
     } else {
       if (await this.apply(request, result.edits, "confirm")) {
         this.notifyApplied(request, result);
@@ -161,7 +189,7 @@ export class Edits implements Disposable {
   private notifyFailure(request: EditRequest, failure: notices.Failure, mode: PreviewMode): void {
     const { withheld } = failure;
     const handlers: ButtonHandlers = withheld
-      ? { anyway: () => this.present(request, withheld, mode === "apply" ? "diff" : mode) }
+      ? { anyway: () => this.present(request, withheld, mode === "apply" ? "diff" : mode, true) }
       : {};
     this.notify(notices.createFailureNotice(failure), request, handlers);
   }

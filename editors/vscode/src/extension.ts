@@ -53,10 +53,14 @@ class Extension implements Disposable {
         this.edits.updateProgress(partial);
       },
     });
-    this.edits = new Edits(this.server, this.requests, this.previews, (request) =>
-      this.commands.retry(request),
-    );
     this.prompt = new Prompt(context.globalState);
+    this.edits = new Edits(
+      this.server,
+      this.requests,
+      this.previews,
+      (request) => this.commands.retry(request),
+      () => this.prompt.isOpen,
+    );
     this.commands = new Commands(this.server, this.requests, this.edits, this.prompt);
     this.status = new StatusItem(this.server, this.edits, this.previews);
     this.registerCommands();
@@ -109,7 +113,10 @@ class Extension implements Disposable {
       [PROMPT]: (argument) => this.commands.runPrompt(argument as PromptParams),
       "redraft.accept": this.withPreview((preview) => review.accept(preview, previews, edits)),
       "redraft.reject": this.withPreview((preview) => review.reject(preview, previews, edits)),
-      "redraft.showDiff": this.withPreview((preview) => previews.reveal(preview)),
+      "redraft.showDiff": (argument) => {
+        const preview = previews.find(readUri(argument)) ?? previews.first;
+        return preview === undefined ? showNotice(NO_PREVIEW) : edits.show(preview);
+      },
       "redraft.retry": (argument) => this.retry(readUri(argument)),
       "redraft.cancelEdit": () => {
         edits.cancelAll();

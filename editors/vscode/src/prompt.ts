@@ -16,6 +16,7 @@ export interface Question {
 /** Asks for instructions and remembers them in `memory`, for all workspaces. */
 export class Prompt implements Disposable {
   private readonly keys: Disposable[];
+  private nOpen = 0;
   /** What Up and Down do: they belong to the box that was opened last. */
   private moveInHistory: (direction: "older" | "newer") => void = () => undefined;
 
@@ -30,9 +31,15 @@ export class Prompt implements Disposable {
     ];
   }
 
+  /** Whether the user is being asked. */
+  get isOpen(): boolean {
+    return this.nOpen > 0;
+  }
+
   /** Return the instruction that the user typed, and remember it; undefined where there is none. */
   async ask(question: Question): Promise<string | undefined> {
-    const instruction = await this.showInputBox(question);
+    this.nOpen++;
+    const instruction = await this.showInputBox(question).finally(() => this.nOpen--);
     if (instruction !== undefined) {
       await this.memory.update(HISTORY_KEY, addToHistory(this.history, instruction));
     }

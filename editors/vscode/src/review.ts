@@ -18,13 +18,12 @@ export async function accept(preview: Preview, previews: Previews, edits: Edits)
     edits.notify(createOutdatedNotice(request.fileName), request, { rerun, keep });
     return;
   }
-  await previews.close(preview);
   // Only a visible editor moves its cursors and folds along with an edit.
   await showDocument(document, preview);
-  if (await edits.apply(request, preview.result.edits)) {
+  if (await edits.apply(request, preview.buildEdits(document))) {
+    await previews.close(preview);
     edits.notifyApplied(request, preview.result);
   } else {
-    await previews.show(request, preview.result);
     edits.notify(createNotAppliedNotice(request.fileName), request);
   }
 }

@@ -10,6 +10,13 @@ export function getTabUri({ input }: Tab): Uri | undefined {
   return input instanceof TabInputText ? input.uri : undefined;
 }
 
+/** Return the tab that shows the document. */
+export function findTab(uri: Uri): Tab | undefined {
+  return window.tabGroups.all
+    .flatMap((group) => group.tabs)
+    .find((tab) => getTabUri(tab)?.toString() === uri.toString());
+}
+
 /** Close the tabs of the documents for which `matches` returns true. */
 export async function closeTabs(matches: (uri: Uri) => boolean): Promise<void> {
   const tabs = window.tabGroups.all.flatMap((group) => group.tabs);

@@ -1,12 +1,24 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { applyEdits, findChangedLine, moveSpan } from "../src/core/text";
+import {
+  type Change,
+  applyChanges,
+  findChangedLine,
+  findMainEdit,
+  moveChanges,
+  moveSpan,
+  toChanges,
+} from "../src/core/text";
 import type { TextEdit } from "../src/protocol";
 
 function edit(from: [number, number], to: [number, number], newText: string): TextEdit {
   const [start, end] = [from, to].map(([line, character]) => ({ line, character }));
   assert(start && end);
   return { range: { start, end }, newText };
+}
+
+function applyEdits(text: string, edits: readonly TextEdit[]): string {
+  return applyChanges(text, toChanges(text, edits));
 }
 
 const APPLICATIONS: [string, string, TextEdit[], string][] = [
@@ -43,6 +55,7 @@ test("an edit outside of the text is refused", () => {
   assert.throws(() => applyEdits("a", [edit([0, 2], [0, 2], "x")]), /1:3 lies outside/);
 });
 
+const TEXT = "0\n1\n2\n3\n4\n5    5\n6\n7\n8\n9\n";
 const IMPORTS = edit([1, 0], [1, 0], "import a\r\nimport b\n");
 const FUNCTION = { start: { line: 5, character: 4 }, end: { line: 9, character: 0 } };
 const CHANGED_LINES: [string, TextEdit[], number, number][] = [
@@ -54,7 +67,35 @@ const CHANGED_LINES: [string, TextEdit[], number, number][] = [
 
 for (const [name, edits, before, after] of CHANGED_LINES) {
   test(`the first changed line is ${name}`, () => {
-    assert.deepEqual(findChangedLine(edits, FUNCTION), { before, after });
+    const main = findMainEdit(edits, FUNCTION);
+    assert.deepEqual(findChangedLine(TEXT, toChanges(TEXT, edits), main), { before, after });
+  });
+}
+
+// In "a\nb\nc\nd\n" the lines b and d are to become B and D.
+const OTHER_CHANGES: [string, Change, string | undefined][] = [
+  ["a line in front of all", { offset: 0, length: 0, text: "x\n" }, "x\na\nB\nc\nD\n"],
+  ["a line right in front", { offset: 2, length: 0, text: "x\n" }, "a\nx\nB\nc\nD\n"],
+  ["a line between", { offset: 4, length: 1, text: "longer" }, "a\nB\nlonger\nD\n"],
+  ["a line behind all", { offset: 8, length: 0, text: "x" }, "a\nB\nc\nD\nx"],
+  ["a line taken out between", { offset: 4, length: 2, text: "" }, "a\nB\nD\n"],
+  ["a line right behind", { offset: 3, length: 0, text: "\nx" }, "a\nB\nx\nc\nD\n"],
+  ["the line break behind", { offset: 3, length: 1, text: "" }, undefined],
+  ["the line break in front", { offset: 1, length: 1, text: "" }, undefined],
+  ["the same line, in front", { offset: 2, length: 0, text: "x" }, undefined],
+  ["the same line, behind", { offset: 3, length: 0, text: "x" }, undefined],
+  ["over one", { offset: 1, length: 4, text: "" }, undefined],
+];
+
+for (const [name, other, expected] of OTHER_CHANGES) {
+  test(`changes move past a change of ${name}, or are touched`, () => {
+    const text = "a\nb\nc\nd\n";
+    const changes = [
+      { offset: 2, length: 1, text: "B" },
+      { offset: 6, length: 1, text: "D" },
+    ];
+    const moved = moveChanges(text, changes, other);
+    assert.equal(moved && applyChanges(applyChanges(text, [other]), moved), expected);
   });
 }
 

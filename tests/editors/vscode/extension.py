@@ -52,6 +52,19 @@ class Redraft(Workbench):
         expect(self.proposed).to_contain_text(new)
         self.expect_status("redraft: review")  # from then on the keys work, too
 
+    def show_preview(self, new: str, way: str = "palette") -> None:
+        """Have the preview shown that is ready and did not open by itself."""
+        self.expect_message("is ready")
+        expect(self.previews).to_have_count(0)
+        match way:
+            case "palette":
+                self.command("redraft: Show Change")
+            case "keys":
+                self.press("ControlOrMeta+k", "Shift+x")
+            case "message":
+                self.page.get_by_role("button", name="Show Change").click()
+        self.expect_preview(new)
+
     def accept(self, way: str = "palette") -> None:
         self._decide("Accept Change", "ControlOrMeta+Enter", way)
         self.expect_status("redraft: applied")

@@ -108,7 +108,7 @@ def test_what_is_typed_meanwhile_moves_the_imports_along(redraft: Redraft):
     redraft.expect_message("tokens/s")
     redraft.press("ControlOrMeta+Home")
     redraft.page.keyboard.type("# mine\n")
-    redraft.expect_preview("math.pi")
+    redraft.show_preview("math.pi")
     redraft.accept()
     redraft.save_and_expect(file, "# mine\n" + AREA_NEW)
 
@@ -273,15 +273,46 @@ def test_a_failure_is_shown_and_changes_nothing(redraft: Redraft):
     expect_untouched(redraft, file)
 
 
-def test_a_file_changed_during_the_preview_is_not_overwritten(redraft: Redraft):
+def test_a_preview_moves_with_changes_elsewhere_in_the_file(redraft: Redraft):
     file = open_preview(redraft)
     redraft.switch_to(file)
     redraft.press("ControlOrMeta+Home")
     redraft.page.keyboard.type("# mine\n")
+    redraft.command("redraft: Show Change")
+    expect(redraft.proposed).to_contain_text("# mine")
+    redraft.accept("keys")
+    redraft.save_and_expect(file, "# mine\n" + TOTALLED)
+
+
+def test_code_that_was_changed_during_the_preview_is_not_overwritten(redraft: Redraft):
+    file = open_preview(redraft)
+    redraft.switch_to(file)
+    redraft.press("ControlOrMeta+Home", *["ArrowDown"] * 4, "End")
+    redraft.page.keyboard.type(".5")
     redraft.command("redraft: Accept Change")
     redraft.expect_message("was changed since the preview")
     redraft.switch_to(file)
-    redraft.save_and_expect(file, "# mine\n" + SHOP)
+    redraft.save_and_expect(file, SHOP.replace("amount = 0", "amount = 0.5"))
+
+
+@pytest.mark.parametrize("way", ["palette", "keys", "message"])
+def test_a_preview_takes_no_key_from_a_user_who_went_on(redraft: Redraft, way: str):
+    notes = redraft.open("notes.txt", "one\n")
+    file = open_at(redraft, "shop.py", SHOP, "for item")
+    redraft.edit(script(sub=["amount", "total_cost"], token_s=0.03))
+    redraft.expect_message("tokens/s")
+    redraft.switch_to(notes)
+    redraft.press("ControlOrMeta+Home")
+    redraft.page.keyboard.type("zero ")
+    redraft.expect_message("the change of shop.py is ready")
+    redraft.expect_status("redraft: review")
+    redraft.press("ControlOrMeta+Enter")  # a line below, and no acceptance
+    redraft.page.keyboard.type("two")
+    redraft.save_and_expect(notes, "zero one\ntwo\n")
+    assert file.read_bytes() == SHOP.encode()
+    redraft.show_preview("total_cost = 0", way)
+    redraft.accept("keys")
+    redraft.save_and_expect(file, TOTALLED)
 
 
 def test_what_is_typed_while_the_model_writes_moves_the_change_along(redraft: Redraft):
@@ -290,7 +321,7 @@ def test_what_is_typed_while_the_model_writes_moves_the_change_along(redraft: Re
     redraft.expect_message("tokens/s")
     redraft.press("ControlOrMeta+Home")
     redraft.page.keyboard.type("# mine\n")
-    redraft.expect_preview("total_cost = 0")
+    redraft.show_preview("total_cost = 0")
     redraft.accept()
     redraft.save_and_expect(file, "# mine\n" + TOTALLED)
 

@@ -23,6 +23,7 @@ export type Button =
   | "anyway"
   | "callers"
   | "keep"
+  | "show"
   | "log"
   | "settings"
   | "restart"
@@ -35,6 +36,7 @@ export const BUTTON_TITLES: Readonly<Record<Button, string>> = {
   anyway: "Apply Anyway...",
   callers: "Show Lines",
   keep: "Keep Preview",
+  show: "Show Change",
   log: "Show Log",
   settings: "Open Settings",
   restart: "Restart Server",
@@ -136,6 +138,16 @@ export function createOutdatedNotice(name: string): Notice {
     "rerun",
     "keep",
   ]);
+}
+
+/** Return the notice for an edit of the file `name` that waits until the user wants to see it. */
+export function createReadyNotice(name: string): Notice {
+  return createNotice("info", `the change of ${name} is ready.`, ["show"]);
+}
+
+/** Return the notice for a preview that could not be shown. */
+export function createNotShownNotice(message: string): Notice {
+  return createNotice("error", `the change is kept, but cannot be shown: ${message}`, ["show"]);
 }
 
 /** Return the notice for an edit of the file `name` that VS Code did not apply. */

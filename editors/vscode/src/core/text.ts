@@ -20,56 +20,117 @@ export interface Change {
 }
 
 /**
- * Return `text` after `edits`, whose positions are all those of `text` itself.
+ * Return the changes that `edits` make, in the order of `text`; their positions are all those of
+ * `text` itself.
  *
  * Throws RangeError where two overlap or one lies outside of the text.
  */
-export function applyEdits(text: string, edits: readonly TextEdit[]): string {
+export function toChanges(text: string, edits: readonly TextEdit[]): Change[] {
   const lineStarts = [
     0,
     ...Array.from(text.matchAll(/\r\n|\r|\n/g), (ending) => ending.index + ending[0].length),
   ];
   const changes = edits
-    .map(({ range, newText }) => ({
-      start: toOffset(text, lineStarts, range.start),
-      end: toOffset(text, lineStarts, range.end),
-      newText,
-    }))
-    .sort((a, b) => a.start - b.start || a.end - b.end);
-  const parts: string[] = [];
-  let copied = 0; // of `text`, up to this offset
-  for (const { start, end, newText } of changes) {
-    if (start < copied || end < start) {
+    .map(({ range, newText }) => {
+      const offset = toOffset(text, lineStarts, range.start);
+      return { offset, length: toOffset(text, lineStarts, range.end) - offset, text: newText };
+    })
+    .sort((a, b) => a.offset - b.offset || a.length - b.length);
+  let end = 0; // of the change before
+  for (const { offset, length } of changes) {
+    if (offset < end || length < 0) {
       throw new RangeError("the edits overlap");
     }
-    parts.push(text.slice(copied, start), newText);
-    copied = end;
+    end = offset + length;
+  }
+  return changes;
+}
+
+/** Return `text` after `changes`, which are in its order and do not overlap. */
+export function applyChanges(text: string, changes: readonly Change[]): string {
+  const parts: string[] = [];
+  let copied = 0; // of `text`, up to this offset
+  for (const change of changes) {
+    parts.push(text.slice(copied, change.offset), change.text);
+    copied = change.offset + change.length;
   }
   return parts.join("") + text.slice(copied);
 }
 
-/** A line, from 0, in a text before and after edits. */
+/**
+ * Return `changes` of `text` after `other` was made in it; undefined where that touches a line that
+ * one of them touches.
+ */
+export function moveChanges(
+  text: string,
+  changes: readonly Change[],
+  other: Change,
+): Change[] | undefined {
+  const otherEnd = other.offset + other.length;
+  const growth = other.text.length - other.length;
+  const newText = applyChanges(text, [other]);
+  const moved: Change[] = [];
+  for (const change of changes) {
+    const lineStart = findLineStart(text, change.offset);
+    const lineEnd = findLineEnd(text, change.offset + change.length);
+    // What is written right before the lines, or right behind them, is no part of them as long as a
+    // line break divides them.
+    const newStart = lineStart + growth;
+    if (otherEnd <= lineStart && findLineStart(newText, newStart) === newStart) {
+      moved.push({ ...change, offset: change.offset + growth });
+    } else if (other.offset >= lineEnd && findLineEnd(newText, lineEnd) === lineEnd) {
+      moved.push(change);
+    } else {
+      return undefined;
+    }
+  }
+  return moved;
+}
+
+function findLineStart(text: string, offset: number): number {
+  const before = text.slice(0, offset);
+  return Math.max(before.lastIndexOf("\n"), before.lastIndexOf("\r")) + 1;
+}
+
+function findLineEnd(text: string, offset: number): number {
+  const length = text.slice(offset).search(/[\r\n]/);
+  return length < 0 ? text.length : offset + length;
+}
+
+/**
+ * Return the index of the first edit of `target`; where none is in it, 0.
+ *
+ * `edits` are in the order of the text.
+ */
+export function findMainEdit(edits: readonly TextEdit[], target: Range): number {
+  return Math.max(
+    0,
+    edits.findIndex(({ range }) => !isBefore(range.start, target.start)),
+  );
+}
+
+/** A line, from 0, in a text before and after changes. */
 export interface ChangedLine {
   readonly before: number;
   readonly after: number;
 }
 
-/**
- * Return the line on which the first edit of `target` begins; where none is in it, the first of all.
- *
- * `edits` are in the order of the text.
- */
-export function findChangedLine(edits: readonly TextEdit[], target: Range): ChangedLine {
-  const index = edits.findIndex(({ range }) => !isBefore(range.start, target.start));
-  const before = edits[Math.max(0, index)]?.range.start.line ?? 0;
-  const growth = edits
-    .slice(0, Math.max(0, index))
-    .map(({ range, newText }) => {
-      const nNew = newText.match(/\r\n|\r|\n/g)?.length ?? 0;
-      return nNew - (range.end.line - range.start.line);
-    })
-    .reduce((sum, lines) => sum + lines, 0);
-  return { before, after: before + growth };
+/** Return the line on which the change of this index begins. */
+export function findChangedLine(
+  text: string,
+  changes: readonly Change[],
+  index: number,
+): ChangedLine {
+  const offset = changes[index]?.offset ?? 0;
+  const start = text.slice(0, offset);
+  return {
+    before: countLineEnds(start),
+    after: countLineEnds(applyChanges(start, changes.slice(0, index))),
+  };
+}
+
+function countLineEnds(text: string): number {
+  return text.match(/\r\n|\r|\n/g)?.length ?? 0;
 }
 
 function isBefore(position: Position, other: Position): boolean {
