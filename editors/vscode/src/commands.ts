@@ -61,8 +61,11 @@ export class Commands {
     await this.completeAndRun(draft, { title }, readInstruction(argument));
   }
 
-  /** Edit the range of `request` once more, with another instruction. */
-  async retry(request: EditRequest): Promise<void> {
+  /**
+   * Edit the range of `request` once more, with another instruction; `onSend` is called when the user
+   * has given one.
+   */
+  async retry(request: EditRequest, onSend?: () => Promise<void>): Promise<void> {
     if (!request.isLive) {
       await showNotice(notices.PLACE_IS_GONE);
       return;
@@ -70,10 +73,8 @@ export class Commands {
     const { document, range } = request;
     const { instruction, scope } = request.task;
     const draft = new EditRequest(document, range, { instruction, ...(scope ? { scope } : {}) });
-    await this.completeAndRun(draft, {
-      title: `redraft: Retry in ${request.fileName}`,
-      initialValue: instruction,
-    });
+    const title = `redraft: Retry in ${request.fileName}`;
+    await this.completeAndRun(draft, { title, initialValue: instruction }, undefined, onSend);
   }
 
   /** Fix the problem at the cursor; of several, the one the user picks. */
@@ -122,6 +123,7 @@ export class Commands {
     draft: EditRequest,
     question: Question,
     givenInstruction?: string,
+    onSend?: () => Promise<void>,
   ): Promise<void> {
     try {
       if (!this.server.checkAvailable()) {
@@ -132,6 +134,7 @@ export class Commands {
       }
       const instruction = givenInstruction ?? (await this.prompt.ask(question));
       if (instruction !== undefined) {
+        await onSend?.();
         // The draft's range moved along while the user was typing.
         const { document, range, task } = draft;
         await this.edits.run(this.requests.create(document, range, { ...task, instruction }));

@@ -168,7 +168,7 @@ export class Edits implements Disposable {
     } else if (result.version !== request.document.version) {
       this.notify(notices.createOutdatedNotice(request.fileName), request);
     } else if (mode === "diff" || (mode === "refactorPreview" && !mayOpen)) {
-      const preview = await this.previews.add(request, result);
+      const preview = this.previews.add(request, result);
       this.notify(notices.createCostNotice(result.stats), request);
       if (mayOpen) {
         await this.show(preview);

@@ -112,11 +112,8 @@ class Extension implements Disposable {
       "redraft.fixProblem": () => this.commands.fixProblem(),
       [PROMPT]: (argument) => this.commands.runPrompt(argument as PromptParams),
       "redraft.accept": this.withPreview((preview) => review.accept(preview, previews, edits)),
-      "redraft.reject": this.withPreview((preview) => review.reject(preview, previews, edits)),
-      "redraft.showDiff": (argument) => {
-        const preview = previews.find(readUri(argument)) ?? previews.first;
-        return preview === undefined ? showNotice(NO_PREVIEW) : edits.show(preview);
-      },
+      "redraft.reject": this.withAnyPreview((preview) => review.reject(preview, previews, edits)),
+      "redraft.showDiff": this.withAnyPreview((preview) => edits.show(preview)),
       "redraft.retry": (argument) => this.retry(readUri(argument)),
       "redraft.cancelEdit": () => {
         edits.cancelAll();
@@ -173,9 +170,21 @@ class Extension implements Disposable {
     };
   }
 
+  /** As `withPreview`; where nothing names one, that of the preview that has waited longest. */
+  private withAnyPreview(run: (preview: Preview) => unknown): CommandHandler {
+    return (argument) => {
+      const preview = this.previews.find(readUri(argument)) ?? this.previews.first;
+      return preview === undefined ? showNotice(NO_PREVIEW) : run(preview);
+    };
+  }
+
   /** Ask for another instruction for a preview, else for the last edit; without one, for a first. */
   private retry(uri: Uri | undefined): Promise<void> {
-    const request = this.previews.find(uri)?.request ?? this.requests.last;
+    const preview = this.previews.find(uri);
+    if (preview !== undefined) {
+      return this.commands.retry(preview.request, () => review.withdraw(preview, this.previews));
+    }
+    const request = this.requests.last;
     return request === undefined
       ? this.commands.edit(EDIT_COMMANDS.editCode)
       : this.commands.retry(request);

@@ -1,8 +1,8 @@
 /**
  * Changes that wait for the user's decision, each shown as a diff of the file and of the result.
  *
- * At most one for a document. It moves along with changes elsewhere in the document. Knows how they
- * are shown and closed, not what accepting one does.
+ * A document may have several. They move along with changes elsewhere in it. Knows how they are shown
+ * and closed, not what accepting one does.
  */
 
 import {
@@ -92,7 +92,7 @@ export class Preview {
 }
 
 export class Previews implements Disposable {
-  private readonly previews = new Map<string, Preview>(); // by the document's URI
+  private readonly previews = new Set<Preview>(); // the oldest first
   private readonly changed = new EventEmitter<void>();
   private readonly tabClosed = new EventEmitter<Preview>();
   private readonly textChanged = new EventEmitter<Uri>();
@@ -110,10 +110,11 @@ export class Previews implements Disposable {
         provideTextDocumentContent: (uri) => this.findByUri(uri)?.proposed,
       }),
       workspace.onDidChangeTextDocument((event) => {
-        const preview = this.previews.get(event.document.uri.toString());
-        if (preview?.update(event)) {
-          this.textChanged.fire(preview.proposedUri);
-          this.changed.fire();
+        for (const preview of this.list(event.document.uri)) {
+          if (preview.update(event)) {
+            this.textChanged.fire(preview.proposedUri);
+            this.changed.fire();
+          }
         }
       }),
       languages.registerCodeLensProvider(
@@ -139,17 +140,16 @@ export class Previews implements Disposable {
     return this.previews.size;
   }
 
-  /** Keep `result`, for the document as it is now, in the place of an earlier preview. */
-  async add(request: EditRequest, result: EditPreview): Promise<Preview> {
+  /** Keep `result`, for the document as it is now. */
+  add(request: EditRequest, result: EditPreview): Preview {
     const { document } = request;
-    await this.close(this.findByUri(document.uri));
     // The query makes each one new: VS Code would show an older text of the same URI.
     const uri = document.uri.with({
       scheme: SCHEME,
       query: String(++this.nShown),
     });
     const preview = new Preview(request, result, uri);
-    this.previews.set(document.uri.toString(), preview);
+    this.previews.add(preview);
     this.refresh();
     return preview;
   }
@@ -190,6 +190,13 @@ export class Previews implements Disposable {
     return (activeUri && this.findByUri(activeUri)) ?? (this.count === 1 ? this.first : undefined);
   }
 
+  /** Remove the previews of a document that are not for its text. */
+  async closeOutdated(document: TextDocument): Promise<void> {
+    const text = document.getText();
+    const outdated = this.list(document.uri).filter(({ base }) => base !== text);
+    await Promise.all(outdated.map((preview) => this.close(preview)));
+  }
+
   /** Remove the preview and close its tab. */
   async close(preview: Preview | undefined): Promise<void> {
     if (preview === undefined || !this.remove(preview)) {
@@ -204,49 +211,52 @@ export class Previews implements Disposable {
     }
   }
 
-  /** Return the preview with this document, or with this proposed text. */
+  /** Return the nearest preview of this document, or the one with this proposed text. */
   private findByUri(uri: Uri): Preview | undefined {
     return uri.scheme === SCHEME
-      ? [...this.previews.values()].find(({ proposedUri }) => isSame(proposedUri, uri))
-      : this.previews.get(uri.toString());
+      ? [...this.previews].find(({ proposedUri }) => isSame(proposedUri, uri))
+      : this.findNearest(this.list(uri));
   }
 
-  /** Return the buttons above the first change, the same in the diff and in the file itself. */
+  /** Return the previews of the document, or the one with this proposed text. */
+  private list(uri: Uri): Preview[] {
+    return [...this.previews].filter(({ request, proposedUri }) =>
+      isSame(uri.scheme === SCHEME ? proposedUri : request.document.uri, uri),
+    );
+  }
+
+  /** Return the preview whose change begins nearest to the cursor; the first without a cursor. */
+  private findNearest(previews: readonly Preview[]): Preview | undefined {
+    const editor = window.activeTextEditor;
+    const row = editor?.selection.active.line ?? 0;
+    const getDistance = ({ request, line }: Preview): number =>
+      request.document === editor?.document ? Math.abs(line.before - row) : 0;
+    return [...previews].sort((a, b) => getDistance(a) - getDistance(b))[0];
+  }
+
+  /** Return the buttons above each first change, the same in the diff and in the file itself. */
   private buildLenses(document: TextDocument): CodeLens[] {
-    const preview = this.findByUri(document.uri);
-    if (preview === undefined) {
-      return [];
-    }
-    const isProposed = document.uri.scheme === SCHEME;
-    const line = isProposed ? preview.line.after : preview.line.before;
-    const place = new Range(line, 0, line, 0);
-    const uri = preview.request.document.uri;
-    const lenses = [
-      { title: "$(check) Accept", command: "redraft.accept", arguments: [uri] },
-      { title: "$(close) Reject", command: "redraft.reject", arguments: [uri] },
-      {
-        title: "$(refresh) Retry...",
-        command: "redraft.retry",
-        arguments: [uri],
-      },
-    ];
-    if (!isProposed) {
-      lenses.push({
-        title: "$(diff) Show Diff",
-        command: "redraft.showDiff",
-        arguments: [uri],
-      });
-    }
-    return lenses.map((command) => new CodeLens(place, command));
+    return this.list(document.uri).flatMap((preview) => {
+      const isProposed = document.uri.scheme === SCHEME;
+      const line = isProposed ? preview.line.after : preview.line.before;
+      const place = new Range(line, 0, line, 0);
+      const uri = preview.proposedUri;
+      const lenses = [
+        { title: "$(check) Accept", command: "redraft.accept", arguments: [uri] },
+        { title: "$(close) Reject", command: "redraft.reject", arguments: [uri] },
+        { title: "$(refresh) Retry...", command: "redraft.retry", arguments: [uri] },
+      ];
+      if (!isProposed) {
+        lenses.push({ title: "$(diff) Show Diff", command: "redraft.showDiff", arguments: [uri] });
+      }
+      return lenses.map((command) => new CodeLens(place, command));
+    });
   }
 
   /** Remove the preview; return false where it was removed before. */
   private remove(preview: Preview): boolean {
-    const uri = preview.request.document.uri.toString();
-    // Not one that came for the same document in the meantime.
-    const isOpen = this.previews.get(uri) === preview;
+    const isOpen = this.previews.delete(preview);
     if (isOpen) {
-      this.previews.delete(uri);
       this.refresh();
     }
     return isOpen;

@@ -22,6 +22,7 @@ export async function accept(preview: Preview, previews: Previews, edits: Edits)
   await showDocument(document, preview);
   if (await edits.apply(request, preview.buildEdits(document))) {
     await previews.close(preview);
+    await previews.closeOutdated(document); // those that were to change the same code
     edits.notifyApplied(request, preview.result);
   } else {
     edits.notify(createNotAppliedNotice(request.fileName), request);
@@ -30,10 +31,15 @@ export async function accept(preview: Preview, previews: Previews, edits: Edits)
 
 /** Drop the change. */
 export async function reject(preview: Preview, previews: Previews, edits: Edits): Promise<void> {
+  await withdraw(preview, previews);
+  edits.notify(REJECTED, preview.request);
+}
+
+/** Close the preview and return to the file. */
+export async function withdraw(preview: Preview, previews: Previews): Promise<void> {
   await previews.close(preview);
   const document = await workspace.openTextDocument(preview.request.document.uri);
   await showDocument(document, preview);
-  edits.notify(REJECTED, preview.request);
 }
 
 /** Show the file where its preview was. */

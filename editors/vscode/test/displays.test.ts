@@ -78,6 +78,7 @@ const STATS: EditStats = {
   accepted: 30,
   prefillSeconds: 0.1,
   decodeSeconds: 0.5,
+  calibrationSeconds: 0,
   tokensPerPass: 4,
   tokensPerSecond: 80,
 };

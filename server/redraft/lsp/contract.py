@@ -121,7 +121,7 @@ class ErrorCode(IntEnum):
     """Codes of an edit's errors, beside JSON-RPC's own. Nothing is edited then."""
 
     CANCELLED = types.LSPErrorCodes.RequestCancelled.value
-    """Cancelled: by the client, by a newer edit of the same document, or because it was closed."""
+    """Cancelled: by the client, for another edit of the same code, or because it was closed."""
 
     STALE = types.LSPErrorCodes.ContentModified.value
     """Stale: `version` is not the document's, or the target was changed while the edit was

@@ -1,8 +1,9 @@
 """One edit from the command to its end, and which edits run.
 
-The newest edit of a document replaces the one before it. An edit is computed on a snapshot; what
-is sent refers to the document as it is by then, or nothing is sent. Knows nothing of prompts or
-replies: `redraft.edit.rewrite` makes an edit, on the model's thread.
+Edits of one document run side by side and are made one after the other, as long as each has a
+target of its own; of two that overlap, the user decides which one goes on. An edit is computed on a
+snapshot; what is sent refers to the document as it is by then, or nothing is sent. Knows nothing of
+prompts or replies: `redraft.edit.rewrite` makes an edit, on the model's thread.
 """
 
 import asyncio
@@ -39,6 +40,7 @@ from redraft.records import (
     Progress,
     Refused,
     Rewritten,
+    Span,
     Unchanged,
 )
 from redraft.text.diff import apply_replacements
@@ -48,6 +50,7 @@ __all__ = ["EditSessions", "RunningEdit", "throttle"]
 _REPORT_S: Final = 0.1  # between two progress reports
 _TRIES: Final = 3  # of an edit that the client refuses because it is a change ahead
 _CHANGE_S: Final = 0.5  # for that change to arrive
+_REPLACE: Final = "Replace"
 _TRACED: Final = 20  # edits that `redraft.showTrace` tells of
 
 
@@ -64,6 +67,7 @@ class RunningEdit:
     snapshot: Snapshot
     display: WorkDoneProgress
     began: float = field(default_factory=time.monotonic)
+    target: Span | None = None  # in the snapshot; None until it was looked for
     task: asyncio.Task[contract.EditResult] | None = None
     cancel_reason: str = ""
     is_sent: bool = False  # to the client: it cannot be cancelled any more
@@ -71,10 +75,31 @@ class RunningEdit:
     _decode_began: tuple[float, int] | None = None  # when, and how many tokens there were
 
     @property
+    def name(self) -> str:
+        """What the user asked for, in a few words."""
+        first_line = self.command.instruction.strip().partition("\n")[0]
+        return self.command.title or first_line[:60]
+
+    @property
     def label(self) -> str:
         """The edit's name in the editor's undo list."""
-        first_line = self.command.instruction.strip().partition("\n")[0]
-        return f"redraft: {self.command.title or first_line[:60]}"
+        return f"redraft: {self.name}"
+
+    @property
+    def place(self) -> Span | None:
+        """Where the target lies now; None where that is unknown, or it was changed."""
+        return self.target and self.document.locate(self.target, self.snapshot)
+
+    def overlaps(self, other: "RunningEdit") -> bool:
+        """Return True where both are about the same code of the same document."""
+        if self.document is not other.document:
+            return False
+        place, other_place = self.place, other.place
+        if place is None or other_place is None:
+            return False
+        start = max(place.start, other_place.start)
+        stop = min(place.stop, other_place.stop)
+        return start < stop or place in other_place or other_place in place
 
     @property
     def progress(self) -> contract.EditProgress:
@@ -164,6 +189,8 @@ class EditSessions:
         self._on_change = on_change
         self._running: dict[str, RunningEdit] = {}
         self._numbers = itertools.count(1)
+        # Targets are found in the order of the requests: of two that overlap, the newer one asks.
+        self._finding_target = asyncio.Lock()
         self.trace: deque[contract.TracedEdit] = deque(maxlen=_TRACED)  # the newest last
         self.last_completion: Completion | None = None  # the model's last reply, with its passes
 
@@ -232,7 +259,6 @@ class EditSessions:
             )
         if command.id in self._running:
             raise JsonRpcInvalidParams(f"an edit with the id {command.id!r} is running already")
-        self.cancel("replaced by a newer edit of this document", uri=command.uri)
         id_ = command.id or f"redraft-{next(self._numbers)}"
         edit = RunningEdit(
             id=id_,
@@ -268,7 +294,16 @@ class EditSessions:
 
         try:
             # Files are read and the text is parsed: not on the loop.
-            request, settings = await asyncio.to_thread(build_request)
+            async with self._finding_target:
+                request, settings = await asyncio.to_thread(build_request)
+                edit.target = request.target
+                overlapping = [
+                    other
+                    for other in self._running.values()
+                    if other is not edit and edit.overlaps(other)
+                ]
+            if overlapping:
+                await self._replace(overlapping, edit)
             try:
                 outcome = await self._decode(edit, request, settings)
             except ModelError:
@@ -279,6 +314,15 @@ class EditSessions:
         except RedraftError as error:
             raise responses.failed_error(str(error)) from error
         return await self._deliver(outcome, edit, request)
+
+    async def _replace(self, others: list[RunningEdit], edit: RunningEdit) -> None:
+        """Cancel `others`, or this task: the user decides which edit of the same code goes on."""
+        message = f'"{others[0].name}" is changing the same code. Replace it?'
+        if await self._client.choose(message, (_REPLACE, "Keep")) != _REPLACE:
+            edit.cancel_reason = "an edit of the same code goes on"
+            raise asyncio.CancelledError
+        for other in others:
+            other.cancel("replaced by a newer edit of the same code")
 
     async def _decode(self, edit: RunningEdit, request: EditRequest, settings: Settings) -> Outcome:
         """Have the model rewrite the target, on its thread; progress is reported on the loop's."""

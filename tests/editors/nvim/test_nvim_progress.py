@@ -71,13 +71,56 @@ def test_an_edit_is_cancelled(shop: Vim, how: str) -> None:
     shop.nvim.command("nunmap <C-c>")
 
 
-def test_a_newer_edit_of_the_buffer_replaces_the_older(shop: Vim) -> None:
-    begin_edit(shop, ENDLESS)
-    shop.open_preview(script(sub=["amount", "result"]))
+@pytest.mark.parametrize("choice", ["Replace", "Keep"])
+def test_of_two_edits_of_the_same_code_the_user_chooses_one(shop: Vim, choice: str) -> None:
+    begin_edit(shop, SLOW)
+    shop.lua("_G.choice = ...", choice)
+    shop.nvim.command(f"Redraft edit {script(sub=['amount', 'sum_'])}")
+    shop.wait_for("vim.list_contains(_G.offered or {}, 'Replace')")
     shop.wait_for_message("cancelled")
+    shop.wait_for_preview()
     shop.type_keys("a")
-    shop.wait_for_message("changes")
-    assert shop.get_text() + "\n" == NEW
+    expect_changes(shop)
+    kept = "sum_" if choice == "Replace" else "result"
+    assert shop.get_text() + "\n" == SHOP.replace("amount", kept)
+
+
+FUNCTIONS = "".join(f"def f{n}():\n    return {n}\n\n\n" for n in range(4))
+
+
+def test_edits_of_one_buffer_wait_each_at_its_own_target(shop: Vim) -> None:
+    shop.open(FUNCTIONS, "functions.py")
+    for n in range(4):
+        shop.go_to(f"return {n}")
+        instruction = script(sub=["return", f"# {n}\n    return"], prefill_s=0.1)
+        shop.nvim.command(f"Redraft edit {instruction}")
+    shop.type_keys("j")
+    shop.wait_for("require('redraft.status').get().n_ready == 4")
+    marks = MARKS.replace("shop.py", "functions.py")
+    assert [mark[:2].strip() for mark in shop.lua(f"return {marks}")] == ["1", "5", "9", "13"]
+    expected = FUNCTIONS
+    for number, n in enumerate((2, 0, 3, 1), start=1):  # each where the cursor is
+        shop.go_to(f"return {n}")
+        shop.show_preview()
+        shop.type_keys("a")
+        expect_changes(shop, number)
+        expected = expected.replace(f"    return {n}", f"    # {n}\n    return {n}")
+        assert shop.get_text() + "\n" == expected
+    assert shop.lua("return require('redraft.status').get().n_ready") == 0
+    shop.type_keys("u")
+    shop.wait_for("vim.fn.search('# 1', 'n') == 0")
+    assert "# 3" in shop.get_text()  # each is an undo step of its own
+
+
+def test_a_second_edit_of_a_target_is_dropped_once_the_other_is_accepted(shop: Vim) -> None:
+    shop.open_preview(script(sub=["amount", "first"]))
+    shop.nvim.command("tabfirst")
+    shop.open_preview(script(sub=["amount", "second"]))
+    assert shop.lua("return require('redraft.status').get().n_ready") == 1
+    shop.type_keys("a")
+    expect_changes(shop)
+    assert shop.get_text() + "\n" == SHOP.replace("amount", "second")
+    assert shop.lua("return require('redraft.status').get().n_ready") == 0
 
 
 def test_c12_lines_added_elsewhere_move_the_edit(shop: Vim) -> None:
@@ -211,7 +254,8 @@ def ready(name: str = "shop.py") -> str:
 def expect_changes(vim: Vim, n: int = 1) -> None:
     """Wait until `n` edits were applied."""
     vim.wait_for(
-        "#vim.tbl_filter(function(s) return s.message:find('changes') end, messages) == ...", n
+        "#vim.tbl_filter(function(s) return s.message:find('%d changes?,') end, messages) == ...",
+        n,
     )
 
 

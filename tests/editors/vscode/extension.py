@@ -41,6 +41,11 @@ class Redraft(Workbench):
         self.preview = page.locator(".tab.active", has_text="↔ redraft:")
         self.proposed = page.locator(".editor.modified .view-lines")
 
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a change waits for a decision."""
+        return "review" in self.status.inner_text()
+
     def edit(self, instruction: str) -> None:
         """Ask for a change of what is selected, or of the function around the cursor."""
         self.command("redraft: Edit Function or Selection...")

@@ -55,6 +55,10 @@ def shared(
 def redraft(shared: Redraft, tmp_path: Path) -> Iterator[Redraft]:
     """One VS Code; what earlier tests left open is closed, and the last look is kept in `tmp_path`."""
     shared.close_all()
+    while shared.is_waiting:
+        shared.command("redraft: Reject Change")
+        expect(shared.tabs).to_have_count(1)
+        shared.close_all()
     yield shared
     shared.page.screenshot(path=tmp_path / "end.png")
 
@@ -282,6 +286,26 @@ def test_a_preview_moves_with_changes_elsewhere_in_the_file(redraft: Redraft):
     expect(redraft.proposed).to_contain_text("# mine")
     redraft.accept("keys")
     redraft.save_and_expect(file, "# mine\n" + TOTALLED)
+
+
+def test_several_changes_of_a_file_wait_each_at_its_own_function(redraft: Redraft):
+    text = "".join(f"def f{n}():\n    return {n}\n\n\n" for n in range(3))
+    file = redraft.open("functions.py", text)
+    for n in range(3):
+        redraft.select(f"return {n}")
+        redraft.press("ArrowLeft")
+        redraft.edit(script(sub=["return", f"return  {n} +"], prefill_s=2.0 if n < 2 else 0.0))
+    redraft.expect_preview("return  2 + 2")
+    redraft.accept()
+    expect(redraft.unsaved).to_have_count(1)
+    redraft.save_and_expect(file, text := text.replace("return 2", "return  2 + 2"))
+    for n in (0, 1):
+        redraft.select(f"return {n}")
+        redraft.command("redraft: Show Change")
+        redraft.expect_preview(f"return  {n} + {n}")
+        redraft.accept("keys")
+        expect(redraft.unsaved).to_have_count(1)
+        redraft.save_and_expect(file, text := text.replace(f"return {n}", f"return  {n} + {n}"))
 
 
 def test_code_that_was_changed_during_the_preview_is_not_overwritten(redraft: Redraft):

@@ -139,29 +139,65 @@ async def test_a_token_of_the_client_is_used_for_progress() -> None:
         assert document.text == RENAMED
 
 
-async def test_a_newer_edit_of_a_document_replaces_the_older() -> None:
+@pytest.mark.parametrize("choice", ["Replace", "Keep", None])
+async def test_of_edits_that_overlap_the_user_chooses_one(choice: str | None) -> None:
     async with Editor() as editor:
+        asked = "window/showMessageRequest"
+        editor.on_request[asked] = lambda _: choice and {"title": choice}
         document, other = editor.open(URI, SHOP), editor.open("file:///work/other.py", SHOP)
-        _, first = editor.begin_edit(document, SLOW, scope="file")
+        _, first = editor.begin_edit(document, SLOW, scope="file", title="First")
         _, beside = editor.begin_edit(other, SLOW, scope="file")
-        _, second = editor.begin_edit(document, script(sub=["amount", "n"]), scope="file")
-        error = await error_of(first)
+        cursor = document.range(100, 100, "utf-16")
+        _, second = editor.begin_edit(document, script(sub=["amount", "n"]), range=cursor)
+        message = (await editor.until(asked))["message"]
+        assert message == 'redraft: "First" is changing the same code. Replace it?'
+        kept, ended = (second, first) if choice == "Replace" else (first, second)
+        error = await error_of(ended)
         assert error.code == -32800
-        assert "newer" in error.message
-        assert (await second)["outcome"] == (await beside)["outcome"] == "applied"
-        assert document.text == SHOP.replace("amount", "n")
+        assert "the same code" in error.message
+        assert (await kept)["outcome"] == (await beside)["outcome"] == "applied"
+        assert document.text == (SHOP.replace("amount", "n") if choice == "Replace" else RENAMED)
         assert other.text == RENAMED
+        assert len(editor.params_of(asked)) == 1
 
 
-async def test_of_many_edits_at_once_the_last_is_made_and_none_is_left_over() -> None:
+@pytest.mark.parametrize("preview", [True, False])
+async def test_edits_of_one_document_each_have_a_target_of_their_own(preview: bool) -> None:
+    names = ["zero", "one", "two", "three"]
+    text = "\n\n".join(f"def {name}(x):\n    return x + {n}\n" for n, name in enumerate(names))
     async with Editor() as editor:
+        document = editor.open(URI, text)
+        futures = []
+        for name in names:
+            place = text.index(f"def {name}")
+            instruction = script(sub=["return", f"# {name}\n    return"], prefill_s=0.1)
+            cursor = document.range(place, place, "utf-16")
+            future = editor.begin_edit(document, instruction, range=cursor, preview=preview)[1]
+            futures.append(future)
+        results = await asyncio.gather(*futures)
+        if preview:
+            assert document.text == text
+            for result in reversed(results):  # from the last to the first: none moves the next
+                document.apply(result["edits"], "utf-16")
+        expected = "\n\n".join(
+            f"def {name}(x):\n    # {name}\n    return x + {n}\n" for n, name in enumerate(names)
+        )
+        assert document.text == expected
+        assert not editor.params_of("window/showMessageRequest")
+
+
+async def test_of_many_edits_of_the_same_code_one_is_made_and_none_is_left_over() -> None:
+    async with Editor() as editor:
+        replace = {"title": "Replace"}
+        editor.on_request["window/showMessageRequest"] = lambda _: replace
         document = editor.open(URI, SHOP)
         *others, last = (editor.begin_edit(document, SLOW, scope="file")[1] for _ in range(9))
         assert (await last)["outcome"] == "applied"
         assert {(await error_of(other)).code for other in others} == {-32800}
         assert (await editor.command("redraft.status"))["edits"] == []
         trace = (await editor.command("redraft.showTrace"))["edits"]
-        assert [edit["outcome"] for edit in trace] == ["cancelled"] * 8 + ["applied"]
+        outcomes = [edit["outcome"] for edit in trace]
+        assert sorted(outcomes) == ["applied"] + ["cancelled"] * 8
 
 
 async def test_a_document_that_is_closed_midway_is_left_alone_and_others_go_on() -> None:

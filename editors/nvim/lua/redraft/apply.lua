@@ -72,7 +72,7 @@ end
 ---@param proposal redraft.Proposal
 function M.apply_proposal(proposal)
   local buf = proposal.request.target.buf
-  proposal.record.is_over = true
+  proposal.record:stop()
   vim.api.nvim_buf_call(buf, function()
     -- Closes the current undo block: undoing the edit leaves a change made just before it alone.
     vim.cmd("let &g:undolevels = &g:undolevels")

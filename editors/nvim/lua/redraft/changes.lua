@@ -12,18 +12,30 @@ local M = {}
 ---@field last integer
 ---@field new_last integer
 
---- The changes so far, until `is_over` is set.
+--- The changes so far.
 ---@class redraft.ChangeRecord
 ---@field changes redraft.Change[]
----@field is_over boolean
 ---@field on_change? fun()
 ---@field on_unload? fun() called when the buffer is gone
+---@field private is_over boolean
+---@field private on_stop fun()
+local ChangeRecord = {}
+ChangeRecord.__index = ChangeRecord
+
+--- Record nothing more; harmless when repeated.
+function ChangeRecord:stop()
+  if not self.is_over then
+    self.is_over = true
+    self.on_stop()
+  end
+end
 
 --- Record the changes of a buffer from now on.
 ---@param buf integer
+---@param on_stop fun() called once, when the record is stopped
 ---@return redraft.ChangeRecord
-function M.record(buf)
-  local record = { changes = {}, is_over = false } ---@type redraft.ChangeRecord
+function M.record(buf, on_stop)
+  local record = setmetatable({ changes = {}, is_over = false, on_stop = on_stop }, ChangeRecord)
   vim.api.nvim_buf_attach(buf, false, {
     on_lines = function(_, _, tick, first, last, new_last)
       if record.is_over then

@@ -70,6 +70,7 @@ function M.retry(request, on_send)
     default = request.instruction,
     done = function(instruction)
       if instruction then
+        request.target:hold()
         if on_send then
           on_send()
         end
@@ -79,12 +80,12 @@ function M.retry(request, on_send)
   })
 end
 
---- Send a request to the server of the target's buffer.
----@param request redraft.EditRequest
+--- Send a request to the server of the target's buffer, and keep it for `retry`.
+---@param request redraft.EditRequest its target is released here, later
 function M.send(request)
   local target, buf = request.target, request.target.buf
   local last = last_requests[buf]
-  if last and last.target ~= target then
+  if last then
     last.target:release()
   end
   last_requests[buf] = request

@@ -29,15 +29,18 @@ local n_started = 0
 ---@param presence redraft.Presence
 function M.start(server, request, range, presence)
   n_started = n_started + 1
-  local buf, scope = request.target.buf, request.target.scope
-  M._forget_withheld(buf)
+  local target = request.target
+  local buf, scope = target.buf, target.scope
+  target:hold()
   local session = {
     id = ("nvim-%d"):format(n_started),
     request = request,
     client_id = server.id,
     encoding = server.offset_encoding,
     presence = presence,
-    record = require("redraft.changes").record(buf),
+    record = require("redraft.changes").record(buf, function()
+      target:release()
+    end),
     has_progress = false,
   }
   sessions[session.id] = session
@@ -139,12 +142,16 @@ function M._finish(session, error, result)
   local refused_edit = error and M._read_withheld(error)
   local proposal = refused_edit and M._create_proposal(session, refused_edit)
   if proposal then
-    withheld[session.request.target.buf] = proposal
+    local buf = session.request.target.buf
+    if withheld[buf] then
+      withheld[buf].record:stop()
+    end
+    withheld[buf] = proposal
     vim.iter(refused_edit.notes):each(notify.info)
     notify.warn(error.message .. "; :Redraft anyway shows the edit")
     return
   end
-  session.record.is_over = true
+  session.record:stop()
   if result then
     vim.iter(result.notes):each(notify.info)
     notify.info("no changes")
@@ -170,14 +177,6 @@ function M.show_withheld(buf)
   end
   withheld[buf] = nil
   require("redraft.preview").present(proposal, true)
-end
-
----@param buf integer
-function M._forget_withheld(buf)
-  if withheld[buf] then
-    withheld[buf].record.is_over = true
-    withheld[buf] = nil
-  end
 end
 
 ---@param error lsp.ResponseError
@@ -217,7 +216,7 @@ function M._create_proposal(session, result)
   local edits = vim.api.nvim_buf_is_loaded(buf)
     and require("redraft.changes").rebase(result.edits, record.changes, result.version)
   if not edits then
-    record.is_over = true
+    record:stop()
     notify.warn("the code being edited was changed meanwhile; :Redraft retry asks again")
     return nil
   end

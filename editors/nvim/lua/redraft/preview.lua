@@ -325,7 +325,7 @@ end
 --- Close the preview, if there is one; its edit is rejected.
 function M.close()
   if current then
-    current.proposal.record.is_over = true
+    current.proposal.record:stop()
     M._take_down(current)
   end
 end
@@ -344,6 +344,19 @@ function M.accept()
   end
   M._take_down(preview)
   apply.apply_proposal(preview.proposal)
+  M._drop_outdated(preview.proposal.request.target.buf)
+end
+
+--- Drop what was to change the same code as an edit that was accepted.
+---@param buf integer
+function M._drop_outdated(buf)
+  local outdated = vim.tbl_filter(function(proposal)
+    return proposal.request.target.buf == buf and not apply.update(proposal)
+  end, waiting)
+  for _, proposal in ipairs(outdated) do
+    M._remove(proposal)
+    proposal.record:stop()
+  end
 end
 
 --- Reject what is shown, or else what `:Redraft show` would show.
@@ -352,8 +365,8 @@ function M.reject()
   if current then
     M.close()
   elseif proposal then
-    proposal.record.is_over = true
     M._remove(proposal)
+    proposal.record:stop()
     notify.info("rejected; nothing was changed")
   else
     notify.info("no edit is shown")
@@ -364,8 +377,8 @@ end
 function M.clear()
   M.close()
   for _, proposal in ipairs(vim.list_slice(waiting)) do
-    proposal.record.is_over = true
     M._remove(proposal)
+    proposal.record:stop()
   end
 end
 

@@ -258,7 +258,7 @@ return {
   --- The section of `workspace/configuration`.
   SECTION = "redraft",
   ErrorCode = {
-    --- Cancelled: by the client, by a newer edit of the same document, or because it was closed.
+    --- Cancelled: by the client, for another edit of the same code, or because it was closed.
     CANCELLED = -32800,
     --- Stale: `version` is not the document's, or the target was changed while the edit was
     --- computed; `data.reason` is `stale`.

@@ -9,6 +9,7 @@ local ns = vim.api.nvim_create_namespace("redraft.target")
 ---@field buf integer
 ---@field scope? redraft.Scope
 ---@field private mark integer
+---@field private n_holds integer how many parts of the plugin need it
 local Target = {}
 Target.__index = Target
 
@@ -25,7 +26,7 @@ local M = {}
 ---@param place redraft.Place
 ---@return redraft.Target
 local function create(buf, scope, place)
-  local self = setmetatable({ buf = buf, scope = scope }, Target)
+  local self = setmetatable({ buf = buf, scope = scope, n_holds = 1 }, Target)
   self.mark = vim.api.nvim_buf_set_extmark(buf, ns, place[1], place[2], {
     end_row = place[3],
     end_col = place[4],
@@ -79,9 +80,15 @@ function Target:get_range(encoding)
   }
 end
 
---- Drop the extmark; the target has no place any more.
+--- Keep the place until it is released once more.
+function Target:hold()
+  self.n_holds = self.n_holds + 1
+end
+
+--- Give up the place; with the last one that holds it, the extmark is gone.
 function Target:release()
-  if vim.api.nvim_buf_is_valid(self.buf) then
+  self.n_holds = self.n_holds - 1
+  if self.n_holds == 0 and vim.api.nvim_buf_is_valid(self.buf) then
     vim.api.nvim_buf_del_extmark(self.buf, ns, self.mark)
   end
 end
