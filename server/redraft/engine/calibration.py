@@ -42,7 +42,7 @@ N_TRUSTED = 3  # times after which even a strange one is believed
 N_PROBES = 2  # places at which a row count is compared with the anchor, for each depth
 MIN_SPEEDUP = 1.05  # in rows a second, for the next wider pass to be measured too
 OUTLIER_FACTOR = 1.1  # times what the neighbours let expect: measured again
-IMPOSSIBLE_FACTOR = 2  # times what as many passes of one row take: measured again until it is less
+IMPOSSIBLE_FACTOR = 2  # times what as many rows take in narrower passes: not believed at all
 GROWTH = 0.9  # k times the rows take at most about k ** GROWTH times as long
 SHIFT = 3  # rows between the first row of a pass and the first of one that it is compared with
 
@@ -235,6 +235,10 @@ class CalibrationStore:
         steps = self.steps(depth, flash_attention=flash_attention, max_rows=max_rows)
         return next(steps, None) is None
 
+    def is_believable(self, depth: int, *, flash_attention: bool) -> bool:
+        """Tell whether no time behind `depth` tokens can but be that of a busy machine."""
+        return not _find_impossible_times(self._bucket(depth, flash_attention=flash_attention))
+
     def n_probes(self, depth: int, rows: int) -> int:
         """Return at how many places behind about `depth` tokens a row count was compared."""
         return self._bucket(depth, flash_attention=True).probes.get(rows, 0)
@@ -324,10 +328,18 @@ def _find_strange_times(bucket: _Bucket, max_rows: int) -> Iterator[int]:
             is_trusted = len(bucket.times[n]) >= N_TRUSTED
             if seconds[n] > OUTLIER_FACTOR * expected and not is_trusted:
                 yield n
+    yield from (n for n in _find_impossible_times(bucket) if n <= max_rows)
+
+
+def _find_impossible_times(bucket: _Bucket) -> list[int]:
+    """Return the row counts that take far longer than as many rows in narrower passes."""
     seconds = bucket.seconds()
-    for n in [n for n in seconds if n <= max_rows]:
-        if seconds[n] > IMPOSSIBLE_FACTOR * n * seconds.get(1, math.inf):
-            yield n
+    return [
+        n
+        for n in seconds
+        if len(bucket.times[n]) < N_RECENT
+        and any(seconds[n] / n > IMPOSSIBLE_FACTOR * seconds[m] / m for m in seconds if m < n)
+    ]
 
 
 def _may_pay(bucket: _Bucket, rows: int) -> bool:

@@ -297,6 +297,8 @@ class Engine:
 
     def _is_measured(self, depth: int, exactness: Exactness) -> bool:
         """Tell whether enough is known for passes of several texts."""
+        if not self._calibrations.is_believable(depth, flash_attention=True):
+            return False
         if exactness == "invariant":
             return self._calibrations.is_proven(depth)
         return self._get_shared_costs(depth) is not None
@@ -329,7 +331,10 @@ class Engine:
         return build_cost_curve(measured, cache.row_counts) if measured else CostCurve((1,), (1.0,))
 
     def _measure_ahead(self, cache: KVCache, request: Request, deadline: Deadline) -> float:
-        """Measure what the request needs, if nothing is known; return the seconds that took."""
+        """Measure what the request needs, if nothing is known or nothing that can be believed.
+
+        Returns the seconds that took.
+        """
         if not self._model.can_roll_back:
             return 0.0
         depth, flash_attention = len(cache.tokens), cache.flash_attention
@@ -338,7 +343,7 @@ class Engine:
         else:
             costs = self._calibrations.get(depth, flash_attention=flash_attention)
             is_known = costs is not None or request.options.strategy in UNSIZED
-        if is_known:
+        if is_known and self._calibrations.is_believable(depth, flash_attention=flash_attention):
             return 0.0
         return self._calibrate(
             cache,

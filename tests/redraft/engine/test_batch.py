@@ -12,6 +12,7 @@ from tests.redraft.engine.helpers import decode, make_prompt
 from redraft.engine import Engine
 from redraft.engine import batch as batch_module
 from redraft.engine import request as request_module
+from redraft.engine.calibration import CalibrationStore
 from redraft.engine.llama import Context
 from redraft.errors import EngineError
 from redraft.records import Completion, DecodeOptions, Prompt
@@ -192,6 +193,42 @@ class TestEndings:
         engine = open_engine(tiny_path, n_ctx=200)
         with pytest.raises(EngineError, match="but the context holds 200"):
             decode_many(engine, [make_prompt(CODE), make_prompt(LONG)], 2)
+
+
+class TestUnknownMachine:
+    """Row counts are compared behind a text as long as the longest, which is decoded alone."""
+
+    @pytest.fixture
+    def unknown(self, tiny: Engine, tiny_path: Path, tmp_path: Path) -> Engine:
+        tiny._calibrations = CalibrationStore(tmp_path, tiny_path, n_threads=2)
+        return tiny
+
+    @pytest.mark.parametrize("exactness", ["fast", "invariant"])
+    def test_the_longest_text_measures_for_all(self, exactness, unknown: Engine):
+        requests = [(prompt, 10) for prompt in MIXED]
+        options = DecodeOptions(exactness=exactness)
+        (first, measured), *others = unknown.complete_many(requests, options, n_parallel=3)
+        assert MIXED[first] == max(MIXED, key=lambda p: len(p.file[0].text + p.request[0].text))
+        assert measured.stats.calibration_s > 0
+        assert sorted([first, *(i for i, _ in others)]) == list(range(len(MIXED)))
+        assert not any(completion.stats.calibration_s for _, completion in others)
+
+    def test_what_is_known_by_then_decides_no_text(self, unknown: Engine, open_engine, tiny_path):
+        known = open_engine(tiny_path)
+        known.measure(2000, "invariant")
+        texts = [
+            [completion.text for completion in decode_many(engine, MIXED, 3)]
+            for engine in (unknown, known)
+        ]
+        assert texts[0] == texts[1]
+
+    def test_where_no_two_rows_are_alike_texts_are_decoded_one_by_one(self, unknown: Engine):
+        unknown._calibrations.record_probe(0, unknown._calibrations.anchor, is_alike=False)
+        completions = decode_many(unknown, MIXED, 3, max_tokens=5)
+        assert [c.stats.passes for c in completions] == [c.stats.output_tokens for c in completions]
+        assert [c.text for c in completions] == [
+            decode(unknown, prompt, exactness="invariant", max_tokens=5).text for prompt in MIXED
+        ]
 
 
 def test_costs_are_measured_if_they_are_unknown(open_engine, tiny_path: Path, recurrent_path: Path):

@@ -241,6 +241,24 @@ class TestTime:
         for rows, seconds in zip(measured.rows, measured.seconds, strict=True):
             assert seconds == pytest.approx(0.9 + rows / 10), rows
 
+    @pytest.mark.parametrize(
+        ("seconds", "expected"),
+        [
+            pytest.param({"rows_1": 1.0, "rows_2": 2.5, "rows_8": 5.0}, True, id="dear passes"),
+            pytest.param({"rows_1": 1.0, "rows_2": 11.5}, False, id="one under load"),
+            pytest.param({"rows_1": 9.0, "rows_8": 2.0, "rows_16": 36.0}, False, id="one of wide"),
+            pytest.param({"rows_8": 2.0}, True, id="one time"),
+        ],
+    )
+    def test_what_no_machine_can_take_is_not_believed(self, seconds, expected, store):
+        record(store, **seconds)
+        assert store.is_believable(500, flash_attention=False) == expected
+
+    def test_what_it_takes_again_and_again_is_believed(self, store: CalibrationStore):
+        for _ in range(calibration.N_RECENT):
+            record(store, rows_1=1.0, rows_2=11.5)
+        assert store.is_believable(500, flash_attention=False)
+
     def test_passes_of_requests_tell_that_the_machine_became_slower(self, store: CalibrationStore):
         record(store, rows_1=1.0, rows_8=2.0)
         for _ in range(calibration.N_RECENT):

@@ -386,7 +386,7 @@ class TestCalibration:
     ):
         tiny.prefill(self.PROMPT.file, exactness=exactness)
         n_passes = len(passes)
-        assert n_passes > 10
+        assert n_passes > 5
         completion = decode(tiny, self.PROMPT, exactness=exactness, max_tokens=1)
         assert completion.stats.calibration_s < 0.1 * completion.stats.prefill_s + 0.1
         assert completion.stats.reused_tokens == tiny.count_tokens(LONG)
@@ -396,7 +396,7 @@ class TestCalibration:
         assert len(passes) == 5
         text = decode(tiny, self.PROMPT).text
         tiny.prefill(self.PROMPT.file)
-        assert len(passes) > 10
+        assert len(passes) > 5
         assert decode(tiny, self.PROMPT).text == text
 
     @pytest.mark.parametrize("exactness", ["fast", "invariant"])
@@ -420,6 +420,23 @@ class TestCalibration:
             tiny, self.PROMPT, exactness=exactness, cancelled=lambda: len(passes) >= n_passes
         )
         assert (completion.finish, len(passes)) == ("cancelled", n_passes)
+
+    @pytest.mark.parametrize("exactness", ["fast", "invariant"])
+    def test_a_curve_measured_under_load_does_not_keep_copying_back(
+        self, exactness, small_engine: Engine, small_model_path, tmp_path, monkeypatch
+    ):
+        monkeypatch.setattr(
+            small_engine,
+            "_calibrations",
+            CalibrationStore(tmp_path, small_model_path, n_threads=2),
+        )
+        expected = decode(small_engine, copy_task(), exactness=exactness)
+        for bucket in small_engine._calibrations._buckets.values():
+            bucket.times = {n: [(10 if n > 1 else 1) * min(t)] for n, t in bucket.times.items()}
+        decode(small_engine, copy_task(), exactness=exactness)
+        recovered = decode(small_engine, copy_task(), exactness=exactness)
+        assert recovered.text == expected.text
+        assert recovered.stats.accepted > 0
 
     def test_passes_of_requests_are_timed(self, tiny: Engine, passes):
         decode(tiny, self.PROMPT)
