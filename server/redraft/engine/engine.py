@@ -338,12 +338,13 @@ class Engine:
         if not self._model.can_roll_back:
             return 0.0
         depth, flash_attention = len(cache.tokens), cache.flash_attention
-        if request.options.exactness == "invariant":
-            is_known = self._calibrations.is_proven(depth)
-        else:
-            costs = self._calibrations.get(depth, flash_attention=flash_attention)
-            is_known = costs is not None or request.options.strategy in UNSIZED
-        if is_known and self._calibrations.is_believable(depth, flash_attention=flash_attention):
+        store = self._calibrations
+        knows_rows = request.options.exactness == "fast" or store.is_proven(depth)
+        knows_costs = request.options.strategy in UNSIZED or (
+            store.get(depth, flash_attention=flash_attention) is not None
+            and store.is_believable(depth, flash_attention=flash_attention)
+        )
+        if knows_rows and knows_costs:
             return 0.0
         return self._calibrate(
             cache,

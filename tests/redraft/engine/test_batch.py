@@ -32,6 +32,13 @@ MIXED = [
 ]
 
 
+@pytest.fixture
+def tiny(tiny: Engine, monkeypatch: pytest.MonkeyPatch) -> Engine:
+    """An engine that has measured enough, so that no text is decoded alone first."""
+    monkeypatch.setattr(tiny, "_is_measured", lambda depth, exactness: True)
+    return tiny
+
+
 def decode_many(
     engine: Engine,
     prompts: list[Prompt],
@@ -199,9 +206,10 @@ class TestUnknownMachine:
     """Row counts are compared behind a text as long as the longest, which is decoded alone."""
 
     @pytest.fixture
-    def unknown(self, tiny: Engine, tiny_path: Path, tmp_path: Path) -> Engine:
-        tiny._calibrations = CalibrationStore(tmp_path, tiny_path, n_threads=2)
-        return tiny
+    def unknown(self, open_engine, tiny_path: Path, tmp_path: Path) -> Engine:
+        engine = open_engine(tiny_path)
+        engine._calibrations = CalibrationStore(tmp_path, tiny_path, n_threads=2)
+        return engine
 
     @pytest.mark.parametrize("exactness", ["fast", "invariant"])
     def test_the_longest_text_measures_for_all(self, exactness, unknown: Engine):
