@@ -12,18 +12,21 @@ import random
 import re
 import sys
 import sysconfig
+import textwrap
 import time
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
 from redraft import syntax
 from redraft.bench.results import markdown_table
 from redraft.cli import bench_options, options
-from redraft.edit import build_prompt_request, outcome_of_reply
-from redraft.prompting.target_view import TargetView, view_target
+from redraft.edit import outcome_of_reply, prompt_without_model
+from redraft.prompting.target_view import view_target
 from redraft.records import (
     Completion,
     DecodeOptions,
@@ -35,34 +38,42 @@ from redraft.records import (
     Span,
     Stats,
 )
+from redraft.text.lines import read_indent
 
 __all__ = [
     "LAWS",
     "Attack",
     "LawTally",
     "add_parser",
-    "attack",
+    "attack_file",
+    "attack_sources",
     "default_roots",
+    "list_sources",
     "measure_time",
-    "read_sources",
 ]
 
 LAWS: Final = ("identity", "locality", "shift", "surroundings", "dress", "loss")
 
 _LONGEST_LINE: Final = 200  # characters; a file with a longer one is minified, or data
 _LONGEST_FILE: Final = 60_000  # bytes
-_LONGEST_REPLY: Final = 20_000  # characters of a file that is its own reply
+_LONGEST_REPLY: Final = 20_000  # characters of a file or a class that is its own reply
 _A_FILE: Final = 3  # functions drawn from one
 _INSTRUCTION: Final = "use a better error"
+_QUOTED_TEST: Final = "assert check_it(1) == 2\nassert check_it(3) == 4"
 _WORD = re.compile(r"[A-Za-z_]\w{3,}")
+_TOKEN = re.compile(r"\w+|[^\w\s]")
+_CLASSES = frozenset({"class", "enum", "impl", "interface", "object", "struct", "trait"})
+_BRANCH = re.compile(r"else|elif|case|catch|except|rescue|arm|when|finally|ensure")
+_DECORATOR = re.compile(r"decorator|attribute|annotation")
+_REFUSED: Final = "refused: "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attack:
     """A reply, and what has to come of it.
 
-    wanted: the whole new texts that are right. May be refused for `refusals`; nothing wanted: has
-    to be. got: the new text, or "refused: " and the reason.
+    wanted: the whole new texts that are right; none: it has to be refused. may_be_refused: as it
+    may where the right text does not parse. got: the new text, or "refused: " and the reason.
     """
 
     law: str
@@ -71,13 +82,13 @@ class Attack:
     name: str
     reply: str
     wanted: tuple[str, ...]
-    refusals: tuple[str, ...]
+    may_be_refused: bool
     got: str
 
     @property
     def holds(self) -> bool:
         if self.got.startswith(_REFUSED):
-            return not self.wanted or self.got.removeprefix(_REFUSED) in self.refusals
+            return not self.wanted or self.may_be_refused
         return self.got in self.wanted
 
     def describe(self) -> str:
@@ -90,24 +101,30 @@ class Attack:
         return head + "\n".join(list(diff)[:30]) + "\n"
 
 
-_REFUSED: Final = "refused: "
-
-
 @dataclass(slots=True)
 class LawTally:
-    """What came of the attacks. left_out: files that are minified."""
+    """What came of the attacks. left_out: files that are minified, too long or no text.
 
-    n_functions: int = 0
+    n_functions: by language. counts: attacks by law, way and whether the law held.
+    """
+
     left_out: int = 0
+    n_functions: Counter[str] = field(default_factory=Counter)
     counts: Counter[tuple[str, str, bool]] = field(default_factory=Counter)
     failed: list[Attack] = field(default_factory=list)
 
-    def add(self, attacks: Iterable[Attack]) -> None:
-        """Count `attacks`, and keep those in which a law does not hold."""
-        for each in attacks:
-            self.counts[each.law, each.way, each.holds] += 1
-            if not each.holds:
-                self.failed.append(each)
+    def add(self, attack: Attack) -> None:
+        """Count an attack, and keep it where the law does not hold."""
+        self.counts[attack.law, attack.way, attack.holds] += 1
+        if not attack.holds:
+            self.failed.append(attack)
+
+    def __iadd__(self, other: "LawTally") -> "LawTally":
+        self.left_out += other.left_out
+        self.n_functions += other.n_functions
+        self.counts += other.counts
+        self.failed += other.failed
+        return self
 
     def n_attacks(self, law: str, *, holds: bool | None = None) -> int:
         """Return how many attacks of a law were made, or how many it held in (or not)."""
@@ -116,66 +133,78 @@ class LawTally:
         )
 
 
-class _NoModel:
-    """Counts tokens; there is room for every prompt."""
-
-    n_ctx = 1_000_000_000
-    chat_template = None
-
-    def count_tokens(self, text: str) -> int:
-        return len(text) // 4
-
-    def complete(self, *_: object, **__: object) -> Completion:
-        raise NotImplementedError
-
-
 def default_roots() -> list[Path]:
-    """Return the folders of installed sources on this machine: Python, JavaScript, C."""
-    roots = [Path(sysconfig.get_paths()["purelib"]), Path("/usr/include")]
+    """Return the folders of installed sources on this machine, and our samples of each language."""
+    paths = sysconfig.get_paths()
+    roots = [Path(paths["purelib"]), Path(paths["stdlib"]), *map(Path, _SYSTEM_ROOTS)]
     roots += sorted(Path.home().glob(".cache/redraft/editors/*/node_modules"))
+    roots.append(Path(__file__).parents[2] / "fixtures" / "languages")
     return [root for root in roots if root.is_dir()]
 
 
-def read_sources(roots: Sequence[Path], random_: random.Random) -> Iterator[tuple[Path, str]]:
+_SYSTEM_ROOTS = ("/usr/include", "/usr/local/include", "/usr/share", "/usr/lib")
+
+
+def list_sources(roots: Sequence[Path], random_: random.Random) -> Iterator[Path]:
     """Yield the files below `roots` that hold a language with definitions, by turns, in any order.
 
     Each root has its turn with each kind of file, so that one of many files does not crowd out the
-    others.
+    others. A file below several roots is yielded once.
     """
     kinds: dict[tuple[Path, str], list[Path]] = {}
+    seen: set[Path] = set()
     for root in roots:
         for path in sorted(root.rglob("*")):
-            if path.suffix and syntax.language_of(path.name, "") in _CODE:
+            language = syntax.language_of(path.name, "") if path.suffix else None
+            if language and syntax.facts_of(language).queries and path not in seen:
+                seen.add(path)
                 kinds.setdefault((root, path.suffix), []).append(path)
     for paths in kinds.values():
         random_.shuffle(paths)
     while kinds:
         for key in list(kinds):
-            path = kinds[key].pop()
+            yield kinds[key].pop()
             if not kinds[key]:
                 del kinds[key]
-            if path.is_file() and path.stat().st_size <= _LONGEST_FILE:
-                try:
-                    yield path, path.read_bytes().decode()
-                except UnicodeDecodeError:
-                    continue
 
 
-_CODE = frozenset(
-    "python javascript typescript tsx c cpp csharp go rust java kotlin ruby php swift scala lua"
-    " bash".split()
-)
+def attack_sources(roots: Sequence[Path], *, n_functions: int, seed: int, jobs: int) -> LawTally:
+    """Attack the laws with about `n_functions` drawn from the files below `roots`.
+
+    Each file has a random generator of its own, and files count in the order they are drawn, so
+    that the outcome does not depend on `jobs`, the number of processes.
+    """
+    tally = LawTally()
+    paths = list_sources(roots, random.Random(seed))  # noqa: S311 - cases, not secrets
+    with ProcessPoolExecutor(jobs) as pool:
+        running: deque[Future[LawTally]] = deque()
+        while tally.n_functions.total() < n_functions:
+            # Only so many ahead: what is drawn beyond the last function is thrown away.
+            for path in islice(paths, 4 * jobs - len(running)):
+                running.append(pool.submit(attack_file, path, seed))
+            if not running:
+                break
+            tally += running.popleft().result()
+        pool.shutdown(cancel_futures=True)
+    return tally
 
 
-def attack(tally: LawTally, path: Path, text: str, random_: random.Random) -> None:
+def attack_file(path: Path, seed: int) -> LawTally:
     """Attack every law with some functions of a file."""
-    if max(map(len, text.split("\n"))) > _LONGEST_LINE:
+    tally = LawTally()
+    try:
+        is_long = path.stat().st_size > _LONGEST_FILE
+        text = "" if is_long else path.read_bytes().decode()
+    except (OSError, UnicodeDecodeError):
+        text = ""
+    if not text or max(map(len, text.split("\n"))) > _LONGEST_LINE:
         tally.left_out += 1
-        return
-    language = syntax.language_of(path.name, text)
+        return tally
+    random_ = random.Random(f"{seed} {path}")  # noqa: S311 - cases, not secrets
+    language = syntax.language_of(path.name, text) or ""
     functions = [
         target
-        for target in syntax.targets(text, language or "")
+        for target in (syntax.targets(text, language) if language else ())
         if target.kind in ("function", "method")
     ]
     for target in random_.sample(functions, min(_A_FILE, len(functions))):
@@ -186,8 +215,10 @@ def attack(tally: LawTally, path: Path, text: str, random_: random.Random) -> No
             instruction=_INSTRUCTION,
             language=language,
         )
-        tally.n_functions += 1
-        tally.add(_Attacker(str(path), target.name, request, random_).attacks())
+        tally.n_functions[language] += 1
+        for attack in _Attacker(str(path), target.name, request, random_).attacks():
+            tally.add(attack)
+    return tally
 
 
 class _Attacker:
@@ -200,6 +231,14 @@ class _Attacker:
         self._random = random_
         self._view = view_target(request)
         self._lines = self._view.text.split("\n")
+        self._language = request.language or ""
+        text, span = request.text, request.target
+        around = [
+            target
+            for target in syntax.targets(text, self._language)
+            if target.kind in _CLASSES and span in target.span and len(target.span) > len(span)
+        ]
+        self._class = min(around, key=lambda target: len(target.span), default=None)
 
     def attacks(self) -> Iterator[Attack]:
         yield from self._identity()
@@ -217,9 +256,10 @@ class _Attacker:
         *wanted: str,
         request: EditRequest | None = None,
         route: Route = "edit",
-        refusals: Sequence[str] = (),
     ) -> Attack:
         request = request or self._request
+        got = _outcome(request, reply, route)
+        is_refused = got.startswith(_REFUSED)
         return Attack(
             law=law,
             way=way,
@@ -227,8 +267,8 @@ class _Attacker:
             name=self._name,
             reply=reply,
             wanted=wanted,
-            refusals=tuple(refusals),
-            got=_outcome(request, reply, route),
+            may_be_refused=is_refused and any(_is_broken(request, text) for text in wanted),
+            got=got,
         )
 
     def _identity(self) -> Iterator[Attack]:
@@ -241,7 +281,7 @@ class _Attacker:
                 yield self._try("identity", way, reply, text, request=request)
 
     def _other_requests(self) -> Iterator[tuple[str, EditRequest]]:
-        """The same file with other targets: lines of the function, a word of it, the file."""
+        """The same file with other targets: lines of the function, a word of it, class and file."""
         start, stop = self._request.target.start, self._request.target.stop
         text = self._request.text
         first, last = sorted(self._random.choices(range(len(self._lines)), k=2))
@@ -254,31 +294,55 @@ class _Attacker:
         if words := list(_WORD.finditer(text, start, stop)):
             word = self._random.choice(words)
             yield "fragment", replace(self._request, target=Span(*word.span()))
+        if self._class and len(self._class.span) <= _LONGEST_REPLY:
+            yield "class", replace(self._request, target=self._class.span)
         if len(text) <= _LONGEST_REPLY:
             yield "file", replace(self._request, target=Span(0, len(text)))
 
     def _locality(self) -> Iterator[Attack]:
-        for way, request in (("function", self._request), *self._other_requests()):
-            yield from self._with_other_word(way, request)
+        requests = [("function", self._request), *self._other_requests()]
+        for way, request in requests:
+            lines = view_target(request).text.split("\n")
+            yield from self._try_lines("locality", way, self._change_word(lines), request)
         changed = self._change_word(self._lines)
-        if changed:
-            wanted, refusals = self._wanted(self._request, self._view, changed)
-            yield self._try(
-                "locality",
-                "codemod",
-                "\n".join(changed),
-                wanted,
-                route="codemod",
-                refusals=refusals,
-            )
-        yield from self._with_new_line()
+        yield from self._try_lines("locality", "codemod", changed, route="codemod")
+        yield from self._try_lines("locality", "token less", self._change_token(0))
+        yield from self._try_lines("locality", "token more", self._change_token(2))
+        yield from self._try_lines("locality", "line more", self._add_comment())
+        yield from self._without_line()
+        yield from self._inserted()
 
-    def _with_other_word(self, way: str, request: EditRequest) -> Iterator[Attack]:
-        view = view_target(request)
-        if changed := self._change_word(view.text.split("\n")):
-            wanted, refusals = self._wanted(request, view, changed)
-            reply = "\n".join(changed)
-            yield self._try("locality", way, reply, wanted, request=request, refusals=refusals)
+    def _try_lines(
+        self,
+        law: str,
+        way: str,
+        lines: Sequence[str],
+        request: EditRequest | None = None,
+        *,
+        route: Route = "edit",
+        reply: str | None = None,
+    ) -> Iterator[Attack]:
+        """Reply with changed `lines` of the target, which have to take its place; none: nothing.
+
+        reply: what is written instead, and has to come to the same.
+        """
+        if lines:
+            request = request or self._request
+            right = [_replace_target(request, lines)]
+            if reply is None:
+                reply = "\n".join(lines)
+            elif len(reply_lines := reply.split("\n")) == len(lines):
+                # A changed line of a string is content: as the reply has it is right as well.
+                content = syntax.verbatim_lines("\n".join(lines), self._language)
+                old = view_target(request).text.split("\n")
+                as_replied = [
+                    new if at in content and line != before else line
+                    for at, (line, before, new) in enumerate(
+                        zip(lines, old, reply_lines, strict=True)
+                    )
+                ]
+                right += [_replace_target(request, as_replied)]
+            yield self._try(law, way, reply, *right, request=request, route=route)
 
     def _change_word(self, lines: Sequence[str]) -> list[str]:
         # Under another name a short definition need not be recognised.
@@ -291,81 +355,151 @@ class _Attacker:
         line = lines[at]
         return [*lines[:at], f"{line[: word.end()]}_zz{line[word.end() :]}", *lines[at + 1 :]]
 
-    def _wanted(
-        self, request: EditRequest, view: TargetView, lines: Sequence[str]
-    ) -> tuple[str, tuple[str, ...]]:
-        """The file with `lines` in the target's place; and what that may be refused for."""
-        old = request.target.of(request.text)
-        new = _with_endings("\n".join(lines), old).removeprefix(view.indentation)
-        text, language = request.text, request.language or ""
-        wanted = f"{text[: request.target.start]}{new}{text[request.target.stop :]}"
-        is_broken = (
-            syntax.parse_errors(wanted, language) > syntax.parse_errors(text, language)
-            or not syntax.compiles(wanted, language)
-            or bool(syntax.redeclared(wanted, language) - syntax.redeclared(text, language))
-        )
-        return wanted, ("parse_broken", "no_code", "deletion") if is_broken else ()
+    def _change_token(self, times: int) -> list[str]:
+        """Return the function with one token of its body left out or written twice."""
+        last = self._name.rpartition(".")[2]
+        header = next((at for at, line in enumerate(self._lines) if last in line), 0)
+        tokens = [
+            (at, token)
+            # Up to the name each word is a modifier: to leave out `export` is a loss.
+            for at, line in enumerate(self._lines[header + 1 : -1], header + 1)
+            for token in _TOKEN.finditer(line)
+            if len(_TOKEN.findall(line)) > 2
+        ]
+        if not tokens:
+            return []
+        at, token = self._random.choice(tokens)
+        line = self._lines[at]
+        new = f"{line[: token.start()]}{' '.join([token[0]] * times)}{line[token.end() :]}"
+        # A line that begins elsewhere is another attack: where it belongs is then a guess.
+        if read_indent(new) != read_indent(line) or new != new.rstrip():
+            return []
+        if not any(map(str.isalnum, new)):  # all that the line says is gone
+            return []
+        return [*self._lines[:at], new, *self._lines[at + 1 :]]
 
-    def _with_new_line(self) -> Iterator[Attack]:
-        """A comment added between two lines of the function."""
-        verbatim = syntax.verbatim_lines(self._view.text, self._request.language or "")
-        places = [
+    def _places_between(self) -> list[int]:
+        """Return the function's lines in front of which a line may be added."""
+        verbatim = syntax.verbatim_lines(self._view.text, self._language)
+        if _mixes_endings(self._request.text):
+            return []
+        return [
             at
             for at in range(1, len(self._lines))
             if self._lines[at].strip()
             and not verbatim & {at, at - 1}
             and self._lines[at - 1].rstrip().endswith((";", "{", ":", "}"))
         ]
-        if places and not _mixes_endings(self._request.target.of(self._request.text)):
-            at = self._random.choice(places)
-            line = self._lines[at]
-            comment = syntax.comment(self._request.language, "why this")
-            new = f"{line[: len(line) - len(line.lstrip())]}{comment}"
-            lines = [*self._lines[:at], new, *self._lines[at:]]
-            wanted, refusals = self._wanted(self._request, self._view, lines)
-            yield self._try("locality", "new line", "\n".join(lines), wanted, refusals=refusals)
+
+    def _comment_for(self, at: int) -> str:
+        line = self._lines[at]
+        comment = syntax.comment(self._language, "why this")
+        return f"{read_indent(line)}{comment}"
+
+    def _add_comment(self) -> list[str]:
+        if not (places := self._places_between()):
+            return []
+        at = self._random.choice(places)
+        return [*self._lines[:at], self._comment_for(at), *self._lines[at:]]
+
+    def _without_line(self) -> Iterator[Attack]:
+        """A statement of one line that the instruction asks to remove."""
+        ranges = [first for first, last in self._statement_ranges() if first == last]
+        if ranges:
+            at = self._random.choice(ranges)
+            request = replace(
+                self._request, instruction=f"Remove the line `{self._lines[at].strip()}`."
+            )
+            lines = self._lines[:at] + self._lines[at + 1 :]
+            yield from self._try_lines("locality", "line less", lines, request)
+
+    def _inserted(self) -> Iterator[Attack]:
+        """A comment where nothing is selected: alone, and with the lines around the place."""
+        if not (places := self._places_between()):
+            return
+        at = self._random.choice(places)
+        text, target = self._request.text, self._request.target
+        starts = [m.end() for m in re.finditer(r"\r\n|\r|\n", text[target.start : target.stop])]
+        place = target.start + starts[at - 1]
+        request = replace(self._request, target=Span(place, place))
+        comment, ending = self._comment_for(at), _first_ending(text)
+        wanted = f"{text[:place]}{comment}{ending}{text[place:]}"
+        yield self._try("locality", "insertion", comment, wanted, request=request)
+        indents = [len(read_indent(line)) for line in self._lines[at - 1 : at + 1]]
+        if indents == sorted(indents) and self._lines[at].strip()[0] not in "})]":
+            reply = comment.strip()
+            yield self._try("locality", "insertion, dedented", reply, wanted, request=request)
+        whole_lines = self._whole_lines(self._lines)
+        above, below = whole_lines[at - 1 : at + 1]
+        # Between lone brackets it may be a block of its own.
+        if any(map(str.isalnum, above + below)):
+            reply = f"{above}\n{comment}\n{below}"
+            yield self._try("surroundings", "insertion", reply, wanted, request=request)
+            reply = f"{above}\n{below}"
+            yield self._try("identity", "insertion", reply, text, request=request)
 
     def _shift(self) -> Iterator[Attack]:
         text = self._request.text
-        base = self._view.indentation
-        changed = self._change_word(self._lines)
-        for lines, wanted, refusals in (
-            (self._lines, text, ()),
-            *([(changed, *self._wanted(self._request, self._view, changed))] if changed else []),
-        ):
-            indented = "\n".join(f"    {line}" if line.strip() else line for line in lines)
-            yield self._try("shift", "indented", indented, wanted, refusals=refusals)
-            if base and all(line.startswith(base) or not line.strip() for line in lines):
-                dedented = "\n".join(line.removeprefix(base) for line in lines)
-                yield self._try("shift", "dedented", dedented, wanted, refusals=refusals)
-            widths = {len(line) - len(line.lstrip(" ")) for line in lines if line.strip()}
+        base = read_indent(self._lines[0])
+        for original in (self._lines, self._change_word(self._lines)):
+            if not original:
+                continue
+            indented = "\n".join(f"    {line}" if line.strip() else line for line in original)
+            yield from self._try_lines("shift", "indented", original, reply=indented)
+            if base and all(line.startswith(base) or not line.strip() for line in original):
+                dedented = "\n".join(line.removeprefix(base) for line in original)
+                yield from self._try_lines("shift", "dedented", original, reply=dedented)
+            widths = {len(line) - len(line.lstrip(" ")) for line in original if line.strip()}
             if any(widths) and not any(width % 4 for width in widths) and "\t" not in text:
-                tabs = "\n".join(_with_tabs(line) for line in lines)
-                yield self._try("shift", "tabs", tabs, wanted, refusals=refusals)
+                tabs = "\n".join(_with_tabs(line) for line in original)
+                yield from self._try_lines("shift", "tabs", original, reply=tabs)
 
     def _surroundings(self) -> Iterator[Attack]:
         text, target = self._request.text, self._request.target
-        if len(text) <= _LONGEST_REPLY:
-            yield self._try("surroundings", "file", _to_lf(text), text)
-        above = _to_lf(text[: target.start]).split("\n")[:-1]
-        below = _to_lf(text[target.stop :]).split("\n")[1:]
         n_lines = self._random.randint(1, 5)
-        reply = "\n".join([*above[-n_lines:], *self._lines, *below[:n_lines]])
-        yield self._try("surroundings", "lines", reply, text)
+        above = _to_lf(text[: target.start - len(self._view.before)]).split("\n")[:-1]
+        below = _to_lf(text[target.stop + len(self._view.after) :]).split("\n")[1:]
+        around = [("lines", above[-n_lines:], below[:n_lines])]
+        if len(text) <= _LONGEST_REPLY:
+            around.append(("file", above, below))
+        if self._class and len(self._class.span) <= _LONGEST_REPLY:
+            class_view = view_target(replace(self._request, target=self._class.span))
+            first, last = class_view.first_line, class_view.last_line
+            start, stop = self._view.first_line, self._view.last_line
+            n_above, n_below = max(0, start - first), max(0, last - stop)
+            around.append(("class", above[len(above) - n_above :], below[:n_below]))
+        for original in (self._lines, self._change_word(self._lines)):
+            for way, head, tail in around if original else ():
+                reply = "\n".join([*head, *self._whole_lines(original), *tail])
+                yield from self._try_lines("surroundings", way, original, reply=reply)
+
+    def _whole_lines(self, lines: Sequence[str]) -> list[str]:
+        """Return the function's `lines` with what else stands on its first and last one."""
+        before = self._view.before if self._view.before.strip() else ""
+        return (before + "\n".join(lines) + self._view.after).split("\n")
 
     def _dress(self) -> Iterator[Attack]:
-        text, shown = self._request.text, self._view.text
-        fenced = f"```{self._request.language}\n{shown}\n```"
-        yield self._try("dress", "fences", fenced, text)
-        yield self._try(
-            "dress", "prose", f"Here is the updated code:\n{fenced}\nI changed the error.", text
+        quoting = replace(
+            self._request,
+            instruction=f"This is wrong: fix it so that this holds.\n\n{_QUOTED_TEST}",
         )
-        yield self._try("dress", "tags", f"<|im_start|>assistant\n{shown}<|im_end|>", text)
+        for original in (self._lines, self._change_word(self._lines)):
+            if not original:
+                continue
+            shown = "\n".join(original)
+            fenced = f"```{self._language}\n{shown}\n```"
+            prose = f"Here is the updated code:\n{fenced}\nI changed the error."
+            tags = f"<|im_start|>assistant\n{shown}<|im_end|>"
+            for way, reply in (("fences", fenced), ("prose", prose), ("tags", tags)):
+                yield from self._try_lines("dress", way, original, reply=reply)
+            quoted = f"{shown}\n\n{_QUOTED_TEST}"
+            yield from self._try_lines("dress", "quoted code", original, quoting, reply=quoted)
 
-    def _loss(self) -> Iterator[Attack]:
+    def _statement_ranges(self, kinds: re.Pattern[str] | None = None) -> list[tuple[int, int]]:
+        """Return first and last lines of the statements that have their lines to themselves."""
         shown, lines = self._view.text, self._lines
         ranges = []
-        for statement in syntax.statements(shown, self._request.language or ""):
+        for statement in syntax.statements(shown, self._language):
             start, stop = statement.span.start, statement.span.stop
             first, last = (shown.count("\n", 0, offset) for offset in (start, stop))
             is_whole = not shown[:start].rpartition("\n")[2].strip() and shown[stop:].partition(
@@ -373,22 +507,38 @@ class _Attacker:
             )[0].strip() in ("", ";", ",")
             says = any(map(str.isalnum, "".join(lines[first : last + 1])))
             is_comment = "comment" in statement.kind or "string" in statement.kind
-            if first > 0 and last < len(lines) - 1 and is_whole and says and not is_comment:
+            is_meant = kinds is None or bool(kinds.search(statement.kind))
+            # The first line is the definition's own, unless a decorator stands there.
+            is_inside = (first > 0 or kinds is _DECORATOR) and last < len(lines) - 1
+            if is_inside and is_whole and is_meant and says and not is_comment:
                 ranges.append((first, last))
-        if ranges:
-            first, last = self._random.choice(ranges)
-            yield self._try("loss", "statement", "\n".join(lines[:first] + lines[last + 1 :]))
+        return ranges
+
+    def _loss(self) -> Iterator[Attack]:
+        for way, kinds in (("statement", None), ("branch", _BRANCH), ("decorator", _DECORATOR)):
+            if ranges := self._statement_ranges(kinds):
+                first, last = self._random.choice(ranges)
+                reply = "\n".join(self._lines[:first] + self._lines[last + 1 :])
+                yield self._try("loss", way, reply)
+        has_own_lines = not (self._view.before.strip() or self._view.after.strip())
+        if self._class and has_own_lines and len(self._class.span) <= _LONGEST_REPLY:
+            span, target = self._class.span, self._request.target
+            request = replace(self._request, target=span)
+            start = target.start - len(self._view.indentation)
+            reply = self._request.text[span.start : start] + self._request.text[
+                target.stop : span.stop
+            ].lstrip("\r\n")
+            indentation = view_target(request).indentation
+            yield self._try("loss", "sibling", _to_lf(indentation + reply), request=request)
 
 
 def _outcome(request: EditRequest, reply: str, route: Route = "edit") -> str:
     """Return the text after the edit that `reply` makes, or why it makes none."""
-    asked = build_prompt_request(request, _NoModel(), DecodeOptions(route=route))
-    if isinstance(asked, Refused):
-        return f"{_REFUSED}{asked.reason}"
-    for stop in asked.prompt.stop:
+    prompt = prompt_without_model(request, DecodeOptions(route=route))
+    for stop in prompt.stop:
         reply = reply.partition(stop)[0]
     outcome = outcome_of_reply(
-        request, asked.prompt, Completion(text=reply, finish="stop", stats=Stats())
+        request, prompt, Completion(text=reply, finish="stop", stats=Stats())
     )
     match outcome:
         case Refused():
@@ -397,6 +547,34 @@ def _outcome(request: EditRequest, reply: str, route: Route = "edit") -> str:
             return outcome.new_text
         case _:
             return request.text
+
+
+def _replace_target(request: EditRequest, lines: Sequence[str]) -> str:
+    """Return the file with `lines`, as they would be shown, in the target's place."""
+    text, target = request.text, request.target
+    new = _with_endings("\n".join(lines), target.of(text))
+    new = new.removeprefix(view_target(request).indentation)
+    return f"{text[: target.start]}{new}{text[target.stop :]}"
+
+
+def _is_broken(request: EditRequest, new_text: str) -> bool:
+    """Return True where a guard may take `new_text` for broken: then it may refuse the edit."""
+    text, target, language = request.text, request.target, request.language or ""
+    n_behind = len(text) - target.stop
+    new_target = new_text[target.start : len(new_text) - n_behind]
+    return (
+        syntax.parse_errors(new_text, language) > syntax.parse_errors(text, language)
+        # In a file that is broken elsewhere the target alone tells.
+        or syntax.parse_errors(textwrap.dedent(new_target), language)
+        > syntax.parse_errors(textwrap.dedent(target.of(text)), language)
+        or not syntax.compiles(new_text, language)
+        or bool(syntax.redeclared(new_text, language) - syntax.redeclared(text, language))
+    )
+
+
+def _first_ending(text: str) -> str:
+    ending = re.search(r"\r\n|\r|\n", text)
+    return ending[0] if ending else "\n"
 
 
 def _to_lf(text: str) -> str:
@@ -498,22 +676,23 @@ def add_parser(commands: options.Subparsers) -> None:
     flag("paths", nargs="*", type=Path, help="folders of sources (default: installed packages)")
     flag("--functions", type=bench_options.parse_count, default=1000, help="default: %(default)s")
     flag("--seed", type=int, default=1, help="default: %(default)s")
-    flag("--show", type=int, default=5, help="failing cases to print a law (default: %(default)s)")
+    flag("--jobs", type=bench_options.parse_count, default=2, help="processes (default: 2)")
+    flag("--show", type=int, default=5, help="failing cases to print a way (default: %(default)s)")
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the command `laws`. Returns 0 where every law holds, else 1."""
     conditions = bench_options.begin_run(args)
-    random_ = random.Random(args.seed)  # noqa: S311 - cases, not secrets
-    tally = LawTally()
-    for path, text in read_sources(args.paths or default_roots(), random_):
-        if tally.n_functions >= args.functions:
-            break
-        attack(tally, path, text, random_)
+    roots = args.paths or default_roots()
+    tally = attack_sources(roots, n_functions=args.functions, seed=args.seed, jobs=args.jobs)
     rows = [
         (law, f"{tally.n_attacks(law):,}", f"{tally.n_attacks(law, holds=False):,}") for law in LAWS
     ]
-    print(f"{tally.n_functions:,} functions; {tally.left_out:,} minified files left out\n")
+    n_functions, languages = tally.n_functions.total(), tally.n_functions.most_common()
+    print(
+        f"{n_functions:,} functions; {tally.left_out:,} minified, long or binary files left out\n"
+    )
+    print(f"{', '.join(f'{language} {n:,}' for language, n in languages)}\n")
     print(markdown_table(("law", "attacks", "broken"), rows), end="")
     times = dict(measure_time())
     print()
@@ -521,17 +700,28 @@ def run(args: argparse.Namespace) -> int:
         markdown_table(("reply to 10,000 lines", "s"), [(k, f"{s:.2f}") for k, s in times.items()]),
         end="",
     )
-    shown: Counter[str] = Counter()
+    shown: Counter[tuple[str, str]] = Counter()
     for each in tally.failed:
-        shown[each.law] += 1
-        if shown[each.law] <= args.show:
+        shown[each.law, each.way] += 1
+        if shown[each.law, each.way] <= args.show:
             print(f"\n{each.describe()}", file=sys.stderr)
     results = {
         "conditions": conditions,
-        "functions": tally.n_functions,
+        "functions": n_functions,
+        "languages": dict(languages),
         "seed": args.seed,
         "left_out": tally.left_out,
         "laws": {law: [tally.n_attacks(law), tally.n_attacks(law, holds=False)] for law in LAWS},
+        "ways": {
+            law: {
+                way: [
+                    tally.counts[law, way, True] + tally.counts[law, way, False],
+                    tally.counts[law, way, False],
+                ]
+                for way in sorted({w for name, w, _ in tally.counts if name == law})
+            }
+            for law in LAWS
+        },
         "seconds": times,
     }
     bench_options.write_results(args.json, results)

@@ -139,7 +139,11 @@ def _is_asked_for(loss: Loss, instruction: str) -> bool:
     if loss.n_branches_lost and loss.n_branches_lost > _MOST_LOST * max(3, loss.n_branches):
         return False
     words = set(re.findall(r"[^\W\d]\w+", instruction.lower()))
-    named = [line for line in loss.lines if words & set(re.findall(r"[^\W\d]\w+", line.lower()))]
+    named = [
+        line
+        for line in loss.lines
+        if line.strip() in instruction or words & set(re.findall(r"[^\W\d]\w+", line.lower()))
+    ]
     if len(named) == len(loss.lines) and loss.share < 2 * _MOST_LOST:
         return True
     # In whose place something new stands, it was written anew, shorter.

@@ -207,14 +207,26 @@ def find_target(reply: ParsedReply) -> ReplyDefinition | str | None:
     versions = exact or [definition for definition in named if definition.name.count(".") == depth]
     if not versions:
         return _find_renamed(reply)
-    if len(versions) == 1:
-        return versions[0]
     # Overloads share one name in the file, too: C++, Java, `@overload` in Python.
     namesakes = [
         definition for definition in reply.file_definitions if definition.name == target.name
     ]
-    if len(namesakes) == len(versions):
-        return versions[namesakes.index(target)]
+    # Those that are others of the file to the letter came along as what is around the target.
+    text = reply.request.text
+    others = {_normalize(definition.span.of(text)) for definition in namesakes}
+    others.discard(_normalize(target.span.of(text)))
+    all_versions = versions
+    versions = [
+        version
+        for version in all_versions
+        if not others or _normalize("\n".join(reply.read_lines(version))) not in others
+    ]
+    if len(namesakes) == len(all_versions):
+        same_place = all_versions[namesakes.index(target)]
+        if same_place in versions:
+            return same_place
+    if len(versions) <= 1:
+        return versions[0] if versions else None
     headers = {signature(reply.read_header(version)) for version in versions}
     if len(namesakes) > 1 or len(headers) == len(versions):
         return _choose_overload(reply, versions)
@@ -231,6 +243,11 @@ def _choose_overload(reply: ParsedReply, overloads: Sequence[ReplyDefinition]) -
         return reply.read_header(overload) in headers, n_kept
 
     return max(overloads, key=measure_likeness)
+
+
+def _normalize(code: str) -> str:
+    """Return `code` as words and marks, without the white space between them."""
+    return " ".join(_TOKEN.findall(code))
 
 
 def _choose_version(

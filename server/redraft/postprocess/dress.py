@@ -7,6 +7,7 @@ models, no language.
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import PurePath
 
 from redraft.records import EditRequest
@@ -47,7 +48,7 @@ def strip_dress(reply: str, request: EditRequest) -> list[str]:
     """Return the lines of the code in `reply`; none where there is no code."""
     target_code = to_lf(request.target.of(request.text))
     text = _strip_tags(to_lf(reply), to_lf(request.text) + request.instruction)
-    lines = _strip_fences(text.split("\n"), target_code.split("\n"))
+    lines = _strip_fences(text.split("\n"), target_code.split("\n"), to_lf(request.text))
     lines = _apply_diff(lines, target_code.split("\n"))
     if _is_list_of_changes(lines, target_code):
         return []
@@ -76,7 +77,7 @@ def _strip_tags(text: str, document: str) -> str:
     if thinking and "<think" not in document:
         text = text[thinking.end() :]
     leading = _LEADING.match(text)
-    if leading and not re.search(_TAG, document):
+    if leading and not any(tag in document for tag in re.findall(_TAG, leading[0])):
         text = text[leading.end() :]
     for tag in _ENDING.finditer(text):
         line = text[text.rfind("\n", 0, tag.start()) + 1 : tag.start()]
@@ -87,15 +88,23 @@ def _strip_tags(text: str, document: str) -> str:
     return text
 
 
-def _strip_fences(lines: list[str], target_code: Sequence[str]) -> list[str]:
+def _strip_fences(lines: list[str], target_code: Sequence[str], document: str) -> list[str]:
     """Return what the fence around the code encloses; `lines` where there is none.
+
+    A fence that stands below the same line in `document` is text, as is the rule below a heading.
 
     A fence is around the code where nothing but prose stands before it and no line of the target.
     The first closing fence ends the code of a target without fences; of one that has fences, the
     last does. A closing fence that nothing opened, behind the code, goes with all that follows.
     """
-    fences = [at for at, line in enumerate(lines) if _FENCE.fullmatch(line)]
+    document_pairs = set(pairwise(line.strip() for line in document.split("\n")))
+    pairs = enumerate(pairwise(line.strip() for line in lines), 1)
+    text_fences = {at for at, pair in pairs if pair in document_pairs and _FENCE.fullmatch(pair[1])}
+    fences = [
+        at for at, line in enumerate(lines) if _FENCE.fullmatch(line) and at not in text_fences
+    ]
     n_target_fences = sum(bool(_FENCE.fullmatch(line.strip())) for line in target_code)
+    n_target_fences = max(0, n_target_fences - len(text_fences))
     opening = _find_opening_fence(lines, target_code)
     if opening is None:
         # What follows a stray closing fence is not code, unless fences open and close in pairs.
@@ -105,12 +114,11 @@ def _strip_fences(lines: list[str], target_code: Sequence[str]) -> list[str]:
         return lines[: stray[-1] if n_target_fences else stray[0]]
     width = len(lines[opening]) - len(lines[opening].lstrip(lines[opening][0]))
     code = lines[opening + 1 :]
-    closing = [
-        at for at, line in enumerate(code) if _FENCE.fullmatch(line) and _is_closing(line, width)
-    ]
+    inner_fences = [at - opening - 1 for at in fences if at > opening]
+    closing = [at for at in inner_fences if _is_closing(code[at], width)]
     if not closing:
         return code
-    inner = sum(bool(_FENCE.fullmatch(line)) for line in code)
+    inner = len(inner_fences)
     if n_target_fences and (inner - n_target_fences) % 2 == 0:
         return code
     end = closing[-1] if n_target_fences else closing[0]
@@ -140,7 +148,9 @@ def _find_opening_fence(lines: Sequence[str], target_code: Sequence[str]) -> int
     """
     target_lines = {line.strip() for line in target_code}
     for at, line in enumerate(lines):
-        if line.strip() and line.strip() in target_lines:
+        # In a docstring the target's own fences are indented, the one around it is not.
+        is_own = line in target_code if _FENCE.fullmatch(line) else line.strip() in target_lines
+        if line.strip() and is_own:
             return None
         if fence := _FENCE.fullmatch(line):
             is_opening = fence.group(2) or any(map(str.strip, lines[at + 1 :]))
@@ -163,8 +173,16 @@ def _strip_remarks(lines: list[str], target_code: str) -> list[str]:
         words = lines[at].strip()
         if at < start or words in target_code or not (_REMARK.match(words) and is_prose(words)):
             break
+        if _is_changed_line(words, target_code):
+            break
         stop = at
     return lines[start:stop] if any(line.strip() for line in lines[start:stop]) else lines
+
+
+def _is_changed_line(words: str, target_code: str) -> bool:
+    """Return True where most words of a line are those of one of the target, as in a docstring."""
+    new = set(words.split())
+    return any(2 * len(new & set(line.split())) > len(new) for line in target_code.split("\n"))
 
 
 def _apply_diff(lines: list[str], target_code: Sequence[str]) -> list[str]:

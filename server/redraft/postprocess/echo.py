@@ -5,10 +5,12 @@ stand next to the target. Lines are compared without their indentation. Knows no
 lines mean, except which are too common to prove anything.
 """
 
+import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from redraft import syntax
-from redraft.postprocess.alignment import is_significant
+from redraft.postprocess.alignment import align, is_significant
 from redraft.postprocess.intent import asks_to_add, asks_to_fix
 from redraft.prompting.target_view import TargetView
 from redraft.records import EditRequest
@@ -16,6 +18,8 @@ from redraft.text.lines import to_lf
 
 __all__ = [
     "cut_surroundings",
+    "strip_around_fragment",
+    "strip_around_insertion",
     "strip_around_target",
     "strip_quoted_code",
     "strip_surroundings",
@@ -45,12 +49,13 @@ def strip_quoted_code(request: EditRequest, lines: Sequence[str]) -> Sequence[st
         tail = _strip_lines(lines[at:])
         if len(tail & quoted) < _QUOTED_SHARE * len(tail):
             continue
-        target_names, head_names = (
+        target_names, head_names, tail_names = (
             {definition.name for definition in syntax.targets(code, request.language)}
-            for code in (target_text, "\n".join(lines[:at]))
+            for code in (target_text, "\n".join(lines[:at]), "\n".join(lines[at:]))
         )
-        if target_names <= head_names:
-            return lines[:at]
+        if target_names & tail_names <= head_names:
+            stop = max((i + 1 for i in range(at) if lines[i].strip()), default=0)
+            return lines[:stop]
     return lines
 
 
@@ -59,19 +64,26 @@ def strip_surroundings(
 ) -> Sequence[str]:
     """Return `lines` without those at their ends that repeat what stands next to the target.
 
-    They have to say something, and not to be the target's own first or last line.
+    They have to say something, and not to be lines of the target: that nothing of it is lost by the
+    cut tells them from lines that stand in the target and beside it.
     """
     reply_lines = [line.strip() for line in lines]
-    target_lines = [line.strip() for line in view.text.split("\n") if line.strip()]
-    before = _count_repeated_before(request, view, reply_lines)
-    after = _count_repeated_after(request, reply_lines)
-    n_before = max((n for n in before if any(map(is_significant, reply_lines[:n]))), default=0)
-    n_after = max((n for n in after if any(map(is_significant, reply_lines[-n:]))), default=0)
-    # The same line stands in the target and beside it: only a longer run of them proves it.
-    if n_before == 1 and reply_lines[:1] == target_lines[:1]:
-        n_before = 0
-    if n_after == 1 and reply_lines[-1:] == target_lines[-1:]:
-        n_after = 0
+    target_lines = view.text.split("\n")
+
+    def count_kept(n_before: int, n_after: int) -> int:
+        kept = align(target_lines, lines[n_before : len(lines) - n_after]).kept
+        return sum(at is not None for at in kept)
+
+    n_kept = count_kept(0, 0)
+    n_before = n_after = 0
+    for n in _count_repeated_before(request, view, reply_lines)[::-1][:_MAX_CUTS]:
+        if any(map(is_significant, reply_lines[:n])) and count_kept(n, 0) == n_kept:
+            n_before = n
+            break
+    for n in _count_repeated_after(request, reply_lines)[::-1][:_MAX_CUTS]:
+        if any(map(is_significant, reply_lines[-n:])) and count_kept(n_before, n) == n_kept:
+            n_after = n
+            break
     is_all = n_before + n_after >= len(lines)
     return lines if is_all else lines[n_before : len(lines) - n_after]
 
@@ -94,9 +106,78 @@ def strip_around_target(
         return lines
     first, last = target_lines[0], target_lines[-1]
     # Another line such as the last one may close what stands around the target.
-    if (middle[0], middle[-1]) != (first, last) or middle.count(last) != target_lines.count(last):
+    if not _are_alike(first, middle[0]) or not _are_alike(last, middle[-1]):
+        return lines
+    if middle.count(middle[-1]) != target_lines.count(last):
         return lines
     return lines[n_before:stop]
+
+
+def _are_alike(line: str, other: str) -> bool:
+    """Return True where two lines are the same, or have most of their tokens in common."""
+    tokens, others = (Counter(_TOKEN.findall(each)) for each in (line, other))
+    return line == other or 4 * (tokens & others).total() > (tokens + others).total()
+
+
+_TOKEN = re.compile(r"\w+|[^\w\s]")
+
+
+def strip_around_insertion(
+    request: EditRequest, view: TargetView, lines: Sequence[str]
+) -> Sequence[str]:
+    """Return `lines` without those at their ends that stand above and below the place already.
+
+    None are left where nothing is new between the two. What is cut is the most with which the text
+    still parses: the bracket at the end of a new block may be that of the text.
+    """
+    text, place = request.text, request.target.start
+    reply_lines = [line.strip() for line in lines]
+    before = [0, *_count_repeated_before(request, view, reply_lines)][-_MAX_CUTS:]
+    after = [0, *_count_repeated_after(request, reply_lines)][-_MAX_CUTS:]
+    n_errors = syntax.parse_errors(to_lf(text), request.language) if request.language else 0
+    choices: list[tuple[bool, int, Sequence[str]]] = [(False, 0, lines)]
+    for n_before, n_after in ((n, m) for n in before for m in after):
+        stop = len(lines) - n_after
+        cut = (*reply_lines[:n_before], *reply_lines[stop:])
+        # On both sides a word is enough, such as `return` and `else`; all of it may be repeated.
+        is_on_both_sides = bool(n_before and n_after) and any(map(str.isalnum, "".join(cut)))
+        if n_before > stop or (n_before == stop and not is_on_both_sides):
+            continue
+        if not (is_on_both_sides or any(map(is_significant, cut))):
+            continue
+        middle = lines[n_before:stop]
+        new_text = "".join(f"{line}\n" for line in middle)
+        edited = to_lf(f"{text[:place]}{new_text}{text[place:]}")
+        is_worse = (
+            request.language is not None
+            and syntax.parse_errors(edited, request.language) > n_errors
+        )
+        choices.append((is_worse, -len(cut), middle))
+    return min(choices[1:] or choices, key=lambda choice: choice[:2])[2]
+
+
+def strip_around_fragment(
+    request: EditRequest, view: TargetView, lines: Sequence[str]
+) -> Sequence[str]:
+    """Return `lines` without those around the fragment and the rest of its first and last line.
+
+    Asked for `qty * 2` in `total = qty * 2  # all`, models write the whole line.
+    """
+    reply_lines = [line.strip() for line in lines]
+    before = [*reversed(_count_repeated_before(request, view, reply_lines)), 0][:_MAX_CUTS]
+    after = [*reversed(_count_repeated_after(request, reply_lines)), 0][:_MAX_CUTS]
+    head, tail, fragment = view.before.lstrip(), view.after.rstrip(), view.text.strip()
+    for n_before, n_after in ((n, m) for n in before for m in after):
+        whole = "\n".join(lines[n_before : len(lines) - n_after]).strip()
+        cut = (*reply_lines[:n_before], *reply_lines[len(lines) - n_after :])
+        if not any(map(str.isalnum, "".join((head, tail, *cut)))):
+            continue
+        if not cut and fragment.startswith(head) and fragment.endswith(tail):
+            continue
+        is_whole = len(whole) >= len(head) + len(tail)
+        if is_whole and whole.startswith(head) and whole.endswith(tail):
+            return whole[len(head) : len(whole) - len(tail)].split("\n")
+    return lines
 
 
 def cut_surroundings(
@@ -125,7 +206,7 @@ def _count_repeated_before(
 def _count_repeated_after(request: EditRequest, reply_lines: Sequence[str]) -> list[int]:
     """Return each number of last lines of the reply that begin the text after the target."""
     lines_after = [line.strip() for line in to_lf(request.text[request.target.stop :]).split("\n")]
-    if not to_lf(request.target.of(request.text)).endswith("\n"):
+    if to_lf(request.text[: request.target.stop])[-1:] not in ("", "\n"):
         # What is left of the target's own last line.
         del lines_after[0]
     longest = min(len(lines_after), len(reply_lines))

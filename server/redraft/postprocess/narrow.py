@@ -8,6 +8,7 @@ apart is refused. Of a target without a name, lines that repeat the prompt are c
 """
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -39,6 +40,9 @@ __all__ = ["Narrowed", "narrow"]
 
 # What begins a declaration of a JavaScript file, but no member of a class.
 _DECLARATION = re.compile(r"(?:export\s+|async\s+|default\s+)*(?:function|const|let|var)\b")
+_LINE_SHARE = 0.5  # of its tokens: a line that was changed
+_SAME_SHARE = 0.75  # of its tokens: code that says nearly the same
+_TOKEN = re.compile(r"\w+|[^\w\s]")
 _OF_INSTANCE_OR_CLASS = re.compile(r"\(\s*(?:self|cls)\b|@(?:static|class)method")
 _MEMBERS = frozenset({"method", "function", "property"})
 
@@ -76,11 +80,14 @@ def narrow(request: EditRequest, view: TargetView, lines: Sequence[str]) -> Narr
         return definition
     if definition is None:
         return _narrow_without_definition(reply)
+    definition = _extend_to_kept(reply, definition)
     return _Narrower(reply, _extend_to_remark(reply, definition)).narrow()
 
 
 def _narrow_without_definition(reply: ParsedReply) -> Narrowed | str:
     """Return all of a reply without the target's definition, where it may replace the target."""
+    if lines := _find_unrecognised(reply):
+        return Narrowed(lines=tuple(lines))
     name = reply.target.name
     names = {strip_scope(definition.name) for definition in reply.definitions}
     member_names = {member for member in reply.file_names if member.startswith(f"{name}.")}
@@ -96,6 +103,83 @@ def _narrow_without_definition(reply: ParsedReply) -> Narrowed | str:
         if n_kept < n_similar and not any(map(reply.has_target_name, reply.lines)):
             return "the reply holds no code that could replace the target; try again"
     return Narrowed(lines=tuple(reply.lines))
+
+
+def _find_unrecognised(reply: ParsedReply) -> Sequence[str]:
+    """Return the lines that are the target to the parser no longer, but say nearly the same.
+
+    One word of `void operator=(const Shelf&) = delete;` makes a field of it, and one of
+    `Shelf.prototype.take = function ...` another's method. None where they are as much like another
+    definition of the file.
+    """
+    text, target = reply.request.text, reply.request.target
+    cuts = (reply.lines, *cut_surroundings(reply.request, reply.view, reply.lines))
+    old = Counter(_TOKEN.findall(reply.view.text))
+    lines = max(cuts, key=lambda lines: _measure_likeness(old, "\n".join(lines)))
+    new = Counter(_TOKEN.findall("\n".join(lines)))
+    likeness = _measure_likeness(new, reply.view.text)
+    # A part of the target is most like that part.
+    others = (
+        definition.span
+        for definition in reply.file_definitions
+        if definition.span.of(text).strip() != target.of(text).strip()
+    )
+    if likeness < _SAME_SHARE or any(
+        _measure_likeness(new, span.of(text)) >= likeness for span in others
+    ):
+        return ()
+    return lines
+
+
+def _measure_likeness(tokens: Counter[str], code: str) -> float:
+    """Return the share of `tokens` and those of `code` that is in both, 0 to 1."""
+    others = Counter(_TOKEN.findall(code))
+    return 2 * (tokens & others).total() / max(1, tokens.total() + others.total())
+
+
+def _extend_to_kept(reply: ParsedReply, definition: ReplyDefinition) -> ReplyDefinition:
+    """Return `definition` with the target's own lines next to it, such as the comment above.
+
+    Where a changed word is not what the parser expects, it may begin the definition later, or end
+    it earlier.
+    """
+    target_lines = reply.view.text.strip("\n").split("\n")
+    ends = (reply.lines[definition.start].strip(), reply.lines[definition.stop - 1].strip())
+    if ends == (target_lines[0].strip(), target_lines[-1].strip()):
+        return definition
+    alignment = align(target_lines, reply.lines)
+    kept = alignment.kept
+    left_out = [target_lines[at] for at in alignment.left_out]
+    outside = _find_lines_outside(reply.request)
+    taken = {
+        at
+        for other in reply.definitions
+        if definition not in other and other not in definition and other != definition
+        for at in other.places
+    }
+
+    def find_furthest(places: range) -> int | None:
+        """Return the last of `places` that says something, before the first that is not its own."""
+        furthest = None
+        for at in places:
+            line = reply.lines[at]
+            tokens = Counter(_TOKEN.findall(line))
+            is_changed = line.strip() not in outside and any(
+                _measure_likeness(tokens, old) > _LINE_SHARE for old in left_out
+            )
+            if at in taken or (kept[at] is None and line.strip() and not is_changed):
+                break
+            if is_significant(line):
+                furthest = at
+        return furthest
+
+    first = find_furthest(range(definition.start - 1, -1, -1))
+    last = find_furthest(range(definition.stop, len(reply.lines)))
+    return replace(
+        definition,
+        start=definition.start if first is None else first,
+        stop=definition.stop if last is None else last + 1,
+    )
 
 
 def _extend_to_remark(reply: ParsedReply, definition: ReplyDefinition) -> ReplyDefinition:
@@ -139,6 +223,8 @@ class _Narrower:
         self._code = "\n".join(reply.lines)
         self._language = reply.request.language or ""
         self._outside = _find_lines_outside(reply.request)
+        text, span = reply.request.text, reply.request.target
+        self._raw_outside = set(to_lf(f"{text[: span.start]}\n{text[span.stop :]}").split("\n"))
         self._remarks = set(find_remarks(reply.lines))
         # Only a member has something around it, in front of which new code may belong.
         self._is_member = "." in reply.target.name and reply.target.kind in _MEMBERS
@@ -162,19 +248,21 @@ class _Narrower:
         imports = [
             span
             for span in syntax.import_statements(self._code, self._language)
-            if sorted_out.isdisjoint(find_line_numbers(self._code, span))
+            if sorted_out.isdisjoint(places := find_line_numbers(self._code, span))
+            # An #include in an #ifdef of the file came along with what is around the target.
+            and not self._raw_outside.issuperset(lines[at] for at in places)
         ]
         for span in imports:
             sorted_out |= set(find_line_numbers(self._code, span))
         for at, first in self._find_statements(sorted_out).items():
             (outer if self._is_outer_statement(first) else inner).add(at)
-        in_place = [
-            lines[at]
-            for at in range(min(inner), max(inner) + 1)
-            if at in inner or not lines[at].strip()
-        ]
+        stretch = range(min(inner), max(inner) + 1)
+        in_place = [lines[at] for at in stretch if at in inner or not lines[at].strip()]
+        in_place = list(_strip_file_name(self._reply.request, in_place))
+        # Where something was left out in between, the blanks around it have come together.
+        is_whole = inner.issuperset(stretch)
         return Narrowed(
-            lines=tuple(_squeeze_blanks(_strip_file_name(self._reply.request, in_place))),
+            lines=tuple(in_place if is_whole else _squeeze_blanks(in_place)),
             imports=tuple(span.of(self._code) for span in imports),
             outer=tuple(tuple(lines[at] for at in run) for run in _split_runs(outer)),
             notes=tuple(notes),

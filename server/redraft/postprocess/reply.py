@@ -7,6 +7,7 @@ itself goes where it belongs (`needs`), and the whole is judged (`checks`). Pure
 tokens.
 """
 
+import re
 from collections.abc import Sequence
 from pathlib import PurePath
 
@@ -19,6 +20,11 @@ from redraft.postprocess.checks import (
     first_violation,
 )
 from redraft.postprocess.dress import strip_dress
+from redraft.postprocess.echo import (
+    strip_around_fragment,
+    strip_around_insertion,
+    strip_quoted_code,
+)
 from redraft.postprocess.elision import restore_elisions
 from redraft.postprocess.intent import asks_to_lay_out
 from redraft.postprocess.narrow import Narrowed, narrow
@@ -27,6 +33,7 @@ from redraft.postprocess.whitespace import Indentation, fit_lines, join_lines, r
 from redraft.prompting.target_view import TargetView, view_target
 from redraft.records import Completion, EditRequest
 from redraft.text.lines import (
+    find_filled_line,
     find_line_numbers,
     line_ending,
     line_ending_at,
@@ -48,13 +55,23 @@ def interpret(request: EditRequest, completion: Completion) -> EditedTarget | Vi
     lines = strip_dress(completion.text, request)
     if not any(map(str.strip, lines)):
         return _accept_deletion(request)
+    lines = _strip_blank_lines(lines)
     if view.is_fragment or view.is_insertion:
-        narrowed: Narrowed | str = Narrowed(lines=tuple(_strip_line_around(view, lines)))
-    else:
-        narrowed = narrow(request, view, _strip_blank_lines(lines))
+        piece = _narrow_piece(request, view, lines)
+        # Nothing new stands between the lines around an insertion's place, if all they are.
+        return _fit(request, view, Narrowed(lines=tuple(piece))) if piece else EditedTarget(text="")
+    narrowed = narrow(request, view, lines)
     if isinstance(narrowed, str):
         return Violation(reason="no_code", message=narrowed)
     return _fit(request, view, narrowed)
+
+
+def _narrow_piece(request: EditRequest, view: TargetView, lines: Sequence[str]) -> Sequence[str]:
+    """Return what of `lines` goes into a line, or between two; none where nothing is new."""
+    lines = strip_quoted_code(request, lines)
+    if view.is_insertion and _takes_whole_lines(request, view):
+        return _strip_blank_lines(strip_around_insertion(request, view, lines))
+    return strip_around_fragment(request, view, lines) if view.is_fragment else lines
 
 
 def _check_finish(completion: Completion) -> Violation | None:
@@ -128,7 +145,7 @@ def _fit(request: EditRequest, view: TargetView, narrowed: Narrowed) -> EditedTa
             alignment,
             target=style,
             content=content,
-            base=view.indentation if view.is_insertion else None,
+            base=_choose_base(request, view, lines) if view.is_insertion else None,
             keeps_trailing=is_prose,
         )
         new = head + join_lines(core, alignment, fitted, ending=ending) + tail
@@ -188,24 +205,36 @@ def _split_blank_ends(source: str) -> tuple[str, str, str]:
     return "".join(lines[:first]), "".join(lines[first:last]), "".join(lines[last:])
 
 
-def _strip_line_around(view: TargetView, lines: Sequence[str]) -> list[str]:
-    """Return a fragment's reply without the rest of its first and last line, if it has both.
+def _choose_base(request: EditRequest, view: TargetView, lines: Sequence[str]) -> str:
+    """Return the white space that the first line of an insertion gets.
 
-    Asked for `qty * 2` in `total = qty * 2  # all`, models write the whole line.
+    What the place has already; on a line of its own, what the reply has, where that fits between
+    the lines above and below; else that of the one that stands further right.
     """
-    lines = _strip_blank_lines(lines)
-    reply = "\n".join(lines)
-    before, after = view.before.lstrip(), view.after.rstrip()
-    whole, fragment = reply.lstrip(), view.text.strip()
-    is_repeated = (
-        view.is_fragment
-        and any(map(str.isalnum, before + after))
-        and len(whole) >= len(before) + len(after)
-        and whole.startswith(before)
-        and whole.endswith(after)
-        and not (fragment.startswith(before) and fragment.endswith(after))
-    )
-    return whole[len(before) : len(whole) - len(after)].split("\n") if is_repeated else lines
+    if view.before or request.language is None or syntax.facts_of(request.language).is_prose:
+        return view.indentation
+    above = find_filled_line(to_lf(request.text[: request.target.start]).split("\n")[::-1])
+    below = find_filled_line(to_lf(request.text[request.target.stop :]).split("\n"))
+    style = Indentation.of(to_lf(request.text))
+    first, *indents = map(read_indent, (find_filled_line(lines), above, below))
+    columns, high, low = map(style.width, (first, *indents))
+    if low > high:  # in the block that the line above opens
+        return indents[1]
+    furthest = indents[0]
+    is_comment = above.lstrip().startswith(syntax.comment_openers(request.language))
+    if _OPENING.search(above) and not is_comment:
+        # In its empty block; but `case 1:` may stand below `switch (n) {`.
+        low, high = high, high + style.columns
+        furthest = style.render(high)
+    elif low == high:
+        furthest = indents[1]
+    if first in indents:
+        return first
+    return style.render(columns) if low <= columns <= high else furthest
+
+
+# What a line ends in behind which code may stand further right: `if x:`, `foo(`, `do |x|`.
+_OPENING = re.compile(r"(?:[{(\[=>|]|(?<!:):|\b(?:do|then|else|begin|try|of|where|in))\s*$")
 
 
 def _join_to_line(request: EditRequest, view: TargetView, first: str, new: str, ending: str) -> str:

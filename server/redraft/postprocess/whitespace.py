@@ -155,6 +155,7 @@ class _IndentMapping:
             )
         }
         self._file_indents = {read_indent(line) for line in alignment.shown if line.strip()}
+        self._file_indents |= {base} if base is not None else set()
         self._edges = {
             at for hunk in alignment.hunks for at in range(hunk.reply, hunk.reply_stop + 1)
         }
@@ -193,7 +194,12 @@ class _IndentMapping:
                 return read_indent(target_line)
         if self._shift == 0 and self._scale == 1.0 and indent in self._file_indents:
             return indent
-        return self._file_style.render(self._scale_indent(line, self._scale) + self._shift)
+        columns = self._scale_indent(line, self._scale) + self._shift
+        rendered = self._file_style.render(columns)
+        if rendered in self._file_indents:
+            return rendered
+        alike = (own for own in self._file_indents if self._file_style.width(own) == columns)
+        return min(alike, default=rendered)
 
     def _choose_scale(self) -> float:
         """Return the columns of the file for one of the reply: 0.5 where four spaces become two.

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 from itertools import islice
 
-from tree_sitter import Node, Parser, Query, QueryCursor, QueryError, Range
+from tree_sitter import Language, Node, Parser, Query, QueryCursor, QueryError, Range
 
 from redraft.errors import InputError
 from redraft.records import Span
@@ -145,7 +145,7 @@ class SyntaxTree:
         """
         part = self._parts[0]
         try:
-            compiled = Query(part.grammar.language, query)
+            compiled = _compile_query(part.grammar.language, query)
         except QueryError as error:
             raise InputError(f"not a query of this grammar: {error}") from error
         captures = QueryCursor(compiled).captures(part.root)
@@ -198,7 +198,8 @@ class SyntaxTree:
         """Yield what parses although the language does not take it; see `validity`."""
         for part in self._parts:
             for query in queries:
-                captures = QueryCursor(Query(part.grammar.language, query)).captures(part.root)
+                compiled = _compile_query(part.grammar.language, query)
+                captures = QueryCursor(compiled).captures(part.root)
                 yield from part.redeclarations(captures.get("declared", []))
                 yield from part.stray_awaits(captures.get("await", []))
                 for node in captures.get("stray", []):
@@ -327,7 +328,7 @@ class _Part:
         facts = self.grammar.facts
         if not facts.embedded:
             return
-        query = Query(self.grammar.language, "(raw_text) @content")
+        query = _compile_query(self.grammar.language, "(raw_text) @content")
         for content in QueryCursor(query).captures(self.root).get("content", []):
             parent = content.parent
             if parent is None or parent.type not in facts.embedded:
@@ -590,7 +591,14 @@ class _Part:
         return (start, stop) if start < stop else None
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=64)
+def _compile_query(language: Language, query: str) -> Query:
+    """Return a query compiled, which takes longer than to ask it."""
+    compiled: Query = Query(language, query)
+    return compiled
+
+
+@lru_cache(maxsize=8)  # the file before and after an edit, the target alone, the reply's readings
 def parse(text: str, language: str) -> SyntaxTree:
     """Return the tree of `text`; those of the last few texts are kept.
 

@@ -1,6 +1,5 @@
 """The laws of an edit, over real code: a few hundred functions here, more by `redraft_bench laws`."""
 
-import random
 import sys
 import sysconfig
 from pathlib import Path
@@ -10,30 +9,28 @@ from redraft_bench import laws
 SAMPLES = Path(__file__).parents[3] / "fixtures" / "languages"
 
 
-def attack(paths, seed, n_functions):
-    tally, random_ = laws.LawTally(), random.Random(seed)
-    for path, text in laws.read_sources(paths, random_):
-        if tally.n_functions >= n_functions:
-            break
-        laws.attack(tally, path, text, random_)
-    return tally
-
-
 def test_the_laws_hold_in_our_samples_of_each_language():
-    tally = attack([SAMPLES], seed=1, n_functions=1_000)
-    assert tally.n_functions > 20
+    tally = laws.attack_sources([SAMPLES], n_functions=1_000, seed=1, jobs=2)
+    assert len(tally.n_functions) > 20  # languages
     assert not tally.failed, "\n".join(each.describe() for each in tally.failed[:5])
 
 
 def test_the_laws_hold_in_installed_packages():
-    tally = attack([Path(sysconfig.get_paths()["purelib"])], seed=2, n_functions=100)
-    assert tally.n_functions >= 50
+    roots = [Path(sysconfig.get_paths()["purelib"])]
+    tally = laws.attack_sources(roots, n_functions=100, seed=2, jobs=2)
     for law in laws.LAWS:
         n_broken = tally.n_attacks(law, holds=False)
         # Which functions are drawn depends on the packages' versions, and a few break a law.
-        assert n_broken <= 0.05 * tally.n_attacks(law), "\n".join(
+        assert n_broken <= 0.02 * tally.n_attacks(law), "\n".join(
             each.describe() for each in tally.failed if each.law == law
         )
+
+
+def test_the_number_of_processes_does_not_show():
+    one, two = (
+        laws.attack_sources([SAMPLES], n_functions=20, seed=3, jobs=jobs) for jobs in (1, 2)
+    )
+    assert one == two
 
 
 def count_calls(function, *args):

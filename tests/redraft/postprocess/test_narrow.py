@@ -65,7 +65,7 @@ def test_a_reply_that_repeats_nothing_stays():
         ),
         pytest.param(
             f"import os\n\n\ndef load(path):\n    return open(path).read()\n\n{TAKE}",
-            ("import os",),
+            (),
             (),
             id="nothing new",
         ),

@@ -221,3 +221,124 @@ def test_a_line_break_of_markdown_stays_one():
     assert read(ask(text, 0, len(text), path="a.md"), text.replace("two", "2")) == (
         "one 2  \nthree\n"
     )
+
+
+HEADER = """struct Unit {
+  Unit() = default;
+  Unit(const Unit &H) = delete;
+  Unit &operator=(const Unit &H) = delete;
+};
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "target", "reply", "new"),
+    [
+        pytest.param(
+            "a.hpp",
+            HEADER,
+            "  Unit &operator=(const Unit &H) = delete;",
+            "  Unit &operator=(const Unit &H) = delete_it;",
+            HEADER.replace(
+                "&operator=(const Unit &H) = delete", "&operator=(const Unit &H) = delete_it"
+            ),
+            id="an operator that is none to the parser any more",
+        ),
+        pytest.param(
+            "a.js",
+            "A.prototype.end = function() {\n  return 1;\n}\n",
+            "A.prototype.end = function() {\n  return 1;\n}",
+            "A.proto.end = function() {\n  return 1;\n}",
+            "A.proto.end = function() {\n  return 1;\n}\n",
+            id="a method of something else",
+        ),
+        pytest.param(
+            "a.js",
+            "const f = () => {\n  g();\n\n\n\n\n  h();\n};\n",
+            "const f = () => {\n  g();\n\n\n\n\n  h();\n};",
+            "const f = () => {\n  g();\n\n\n\n\n  h(1);\n};",
+            "const f = () => {\n  g();\n\n\n\n\n  h(1);\n};\n",
+            id="many blank lines in a function",
+        ),
+        pytest.param(
+            "a.py",
+            '"""\nshop\n~~~~\n"""\n\n\ndef f():\n    return 1\n',
+            "def f():\n    return 1",
+            '"""\nshop\n~~~~\n"""\n\n\ndef f():\n    return 2\n',
+            '"""\nshop\n~~~~\n"""\n\n\ndef f():\n    return 2\n',
+            id="the rule below a heading is no fence",
+        ),
+        pytest.param(
+            "a.py",
+            'def f():\n    """F.\n\n    ```python\n    f()\n    ```\n    """\n    return 1\n',
+            'def f():\n    """F.\n\n    ```python\n    f()\n    ```\n    """\n    return 1\n',
+            '```python\ndef f():\n    """F.\n\n    ```python\n    f()\n    ```\n    """\n'
+            "    return 2\n```",
+            'def f():\n    """F.\n\n    ```python\n    f()\n    ```\n    """\n    return 2\n',
+            id="fences in a docstring in a fence",
+        ),
+        pytest.param(
+            "a.py",
+            "TAG = '<s>'\n\n\ndef f():\n    return 1\n",
+            "def f():\n    return 1",
+            "<|im_start|>assistant\ndef f():\n    return 2<|im_end|>",
+            "TAG = '<s>'\n\n\ndef f():\n    return 2\n",
+            id="another tag than the one in the file",
+        ),
+        pytest.param(
+            "a.c",
+            "#ifdef A\n    #include <a.h>\n#else\n    #include <b.h>\n#endif\n\nint f(int a)\n"
+            "{\n    return 1;\n}\n",
+            "int f(int a)\n{\n    return 1;\n}",
+            "    #include <b.h>\n#endif\n\nint f(int b)\n{\n    return 1;\n}",
+            "#ifdef A\n    #include <a.h>\n#else\n    #include <b.h>\n#endif\n\nint f(int b)\n"
+            "{\n    return 1;\n}\n",
+            id="includes of another branch",
+        ),
+    ],
+)
+def test_what_the_parser_does_not_see_is_told_by_the_lines(path, text, target, reply, new):
+    start = text.index(target)
+    request = ask(text, start, start + len(target), path=path)
+    edited = read(request, reply)
+    assert isinstance(edited, str), edited
+    assert f"{text[:start]}{edited}{text[start + len(target) :]}" == new
+
+
+@pytest.mark.parametrize(
+    ("text", "above", "reply", "new"),
+    [
+        pytest.param("def f():\n    g()\n", "def f():\n", "# why", "    # why\n", id="in a block"),
+        pytest.param("if (a) {\n}\n", "if (a) {\n", "  b();", "  b();\n", id="in an empty block"),
+        pytest.param("f() {\n\tg\n    h\n}\n", "\tg\n", "# why", "    # why\n", id="mixed tabs"),
+        pytest.param(
+            "def f():\n    g()\n    h()\n", "g()\n", "    g()\n    i()\n    h()", "    i()\n",
+            id="between the lines around it",
+        ),
+        pytest.param(
+            "def f():\n    g()\n    h()\n", "g()\n", "    g()\n    h()", "", id="nothing between them"
+        ),
+        pytest.param(
+            "f();\n}\n", "f();\n", "f();\nif (a) {\n  g();\n}\n}", "if (a) {\n  g();\n}\n",
+            id="a bracket of its own",
+        ),
+    ],
+)  # fmt: skip
+def test_an_insertion_takes_its_place_from_the_lines_around_it(text, above, reply, new):
+    at = text.index(above) + len(above)
+    path = "a.py" if "def" in text else "a.sh" if "\t" in text else "a.js"
+    assert read(ask(text, at, at, path=path), reply) == new
+
+
+def test_tests_of_the_instruction_do_not_follow_a_fragment():
+    text = "const head = () => 1; const tail = () => 2;\n"
+    start = text.index("const tail")
+    test = "assert(tail() === 3);"
+    request = ask(text, start, len(text) - 1, f"Fix it:\n\n{test}", path="a.js")
+    assert read(request, f"const tail = () => 3;\n\n{test}") == "const tail = () => 3;"
+
+
+def test_a_line_that_the_instruction_quotes_may_go():
+    text = "def helper(a, b)\n  a + b\nend\n"
+    request = ask(text, 0, len(text), "Remove the line `a + b`.", path="a.rb")
+    assert read(request, "def helper(a, b)\nend") == "def helper(a, b)\nend\n"
