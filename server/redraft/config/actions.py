@@ -41,7 +41,8 @@ class Action:
     """An instruction with a name.
 
     `scope` None means the selection, or the function where nothing is selected. An action that
-    `needs_lines` makes no sense for a part of a line: it is about the function then.
+    `needs_lines` makes no sense for a part of a line: it is about the function then. One that
+    `needs_code` is offered only where more than a word is selected.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Action:
     instruction: str
     scope: Scope | None = None
     needs_lines: bool = False
+    needs_code: bool = False
     languages: tuple[str, ...] = ()  # names of `redraft.syntax`; empty: every language
     enabled: bool = True
 
@@ -105,6 +107,7 @@ BUILT_IN: Final = (
         name="extract-function",
         title="Extract function",
         scope="function",
+        needs_code=True,
         instruction="Move the following code into a new function with a fitting name, placed right "
         f"before this one, and call it instead:\n{SELECTION}",
     ),

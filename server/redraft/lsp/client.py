@@ -24,6 +24,7 @@ __all__ = ["Client", "WorkDoneProgress"]
 log = logging.getLogger("redraft.lsp")
 
 _ANNOTATION: Final = "redraft"
+_UNDECLARED_S: Final = 5.0  # for the answer to what a client did not declare
 
 
 class Client:
@@ -100,12 +101,20 @@ class Client:
         return True
 
     async def apply_edit(self, edit: types.WorkspaceEdit, label: str) -> tuple[bool, str]:
-        """Have the client apply an edit. Return True, or False and the client's reason."""
+        """Have the client apply an edit. Return True, or False and the client's reason.
+
+        Clients that did not declare it are asked, too: Kate applies edits and does not say so. From
+        one that does not answer then, nothing more is to be expected.
+        """
         params = types.ApplyWorkspaceEditParams(edit=edit, label=label)
+        patience_s = None if self.can("workspace.apply_edit") else _UNDECLARED_S
         try:
-            result = await self._server.workspace_apply_edit_async(params)
+            answer = self._server.workspace_apply_edit_async(params)
+            result = await asyncio.wait_for(answer, patience_s)
         except JsonRpcException as error:
             return False, error.message
+        except asyncio.TimeoutError:
+            return False, "it takes no edits from a server, or has not answered"
         return result.applied, result.failure_reason or ""
 
     def build_workspace_edit(

@@ -81,7 +81,8 @@ def _build_code_actions(
         if client.can_prompt:
             options |= {"wait": True, "question": action.instruction}
             yield _build_code_action(action, action.title, contract.PROMPT, options, client)
-    elif action.name == FIX_ACTION:
+        return
+    if action.name == FIX_ACTION:
         for diagnostic in params.context.diagnostics:
             message = diagnostic.message.strip()
             source = f" ({diagnostic.source})" if diagnostic.source else ""
@@ -97,25 +98,35 @@ def _build_code_actions(
                 line = f"{line[: _TITLE_LENGTH - 3]}..."
             title = f"{action.title}: {line}"
             yield _build_code_action(action, title, contract.EDIT, arguments, client, diagnostic)
+        return
+    is_cursor = _is_cursor(span, action, document, client)
+    if action.needs_code and is_cursor:
+        return
     # An action about the selected text has no meaning without any.
-    elif SELECTION not in action.instruction or selected:
+    if SELECTION not in action.instruction or selected:
         options["instruction"] = action.instruction.replace(SELECTION, selected)
-        if action.scope is None and _is_cursor(span, document, needs_lines=action.needs_lines):
+        if action.scope is None and is_cursor:
             options["scope"] = "function"
         yield _build_code_action(action, action.title, contract.EDIT, options, client)
 
 
-def _is_cursor(span: Span, document: OpenDocument, *, needs_lines: bool) -> bool:
+def _is_cursor(span: Span, action: Action, document: OpenDocument, client: ClientAbilities) -> bool:
     """Return True for a range that is too little for an action: it says where, and not what.
 
-    Some editors send the character or the word under the cursor where nothing is selected. For an
-    action that needs lines, any part of a line is too little.
+    Where nothing is selected, some editors send the character or the word under the cursor (Helix,
+    Emacs), others its line (vim-lsp without, Kate with its ending). A client that can ask for an
+    instruction was written for redraft, and a line that it sends is a selection. For an action that
+    needs lines, any part of a line is too little.
     """
     selected = span.of(document.text)
     if _WORD.fullmatch(selected):
         return True
     line = document.index.line_span(document.index.line_at(span.start))
-    return needs_lines and span in line and selected.strip() != line.of(document.text).strip()
+    whole = line.of(document.text)
+    if span.start == line.start and selected.rstrip("\r\n") == whole.rstrip("\r\n"):
+        return not client.can_prompt
+    is_part = span in line and selected.strip() != whole.strip()
+    return action.needs_lines and is_part
 
 
 def _build_code_action(

@@ -410,9 +410,6 @@ class EditSessions:
         self, outcome: Rewritten, edit: RunningEdit, request: EditRequest
     ) -> contract.EditDone:
         """Have the client apply the edit. Raises -32803 where it does not."""
-        if not self._client.can("workspace.apply_edit"):
-            message = "this editor takes no edits from a server; ask for a preview"
-            raise responses.failed_error(message)
         reason = ""
         for _ in range(_TRIES):
             preview = self._build_preview(outcome, edit, request)

@@ -86,6 +86,9 @@ FREE = ("simplify", "own")
         pytest.param(
             "for item in items:", (), (*NEED_LINES, *FREE), id="a line but its indentation"
         ),
+        pytest.param(
+            "        amount += item.price * item.count", (), (*NEED_LINES, *FREE), id="all"
+        ),
         pytest.param("items:\n        amount", (), (*NEED_LINES, *FREE), id="parts of two lines"),
         pytest.param("", NEED_LINES, FREE, id="nothing, which every scope takes for the cursor"),
     ],
@@ -108,6 +111,35 @@ def test_a_range_that_says_too_little_is_the_cursor(
     assert {name for name in (*NEED_LINES, *FREE) if scopes[name] == "function"} == {*are_cursor}
     assert {name for name in (*NEED_LINES, *FREE) if scopes[name] is None} == {*are_selection}
     assert (scopes["edit"], scopes["exact"]) == (None, "selection")
+
+
+@pytest.mark.parametrize(
+    ("selected", "is_cursor"),
+    [
+        pytest.param("    amount = 0\n", True, id="Kate's line, with its ending"),
+        pytest.param("    amount = 0", True, id="vim-lsp's line"),
+        pytest.param("\n", True, id="an empty line"),
+        pytest.param("    amount = 0\n    for item in items:\n", False, id="two lines"),
+        pytest.param("amount = 0", False, id="a line but its indentation"),
+    ],
+)
+def test_a_line_is_the_cursor_to_a_client_that_was_not_written_for_redraft(
+    selected: str, is_cursor: bool
+) -> None:
+    document = OpenDocument(types.TextDocumentItem(URI, "python", 1, SHOP), "shop.py")
+    start = SHOP.index("\n\n") + 1 if selected == "\n" else SHOP.index(selected)
+    params = types.CodeActionParams(
+        types.TextDocumentIdentifier(URI),
+        to_range(Span(start, start + len(selected)), document.index, "utf-16"),
+        types.CodeActionContext([]),
+    )
+    client = ClientAbilities(literals=True, tags=False, can_prompt=False)
+    scopes = {
+        action.kind.removeprefix("refactor.rewrite.redraft."): action.command.arguments[0]["scope"]
+        for action in list_code_actions(params, document, (*BUILT_IN, *OWN), client, "utf-16")
+    }
+    assert {scopes[name] for name in (*NEED_LINES, *FREE)} == {"function" if is_cursor else None}
+    assert ("extract-function" in scopes) is not is_cursor
 
 
 @pytest.mark.asyncio
@@ -163,6 +195,15 @@ class TestSettingsThatAreOnTheirWay:
         with pytest.raises(ResponseError, match="changed meanwhile") as error:
             await actions
         assert error.value.code == -32801
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("selected", ["item", "+", "\n"])
+async def test_a_word_or_a_character_is_nothing_to_extract(selected: str) -> None:
+    async with Editor() as editor:
+        editor.open(URI, SHOP)
+        at = SHOP.index(selected)
+        assert names_of(await request_actions(editor, at, at + len(selected))) == OFFERED
 
 
 @pytest.mark.asyncio

@@ -476,11 +476,28 @@ async def test_a_client_without_versioned_edits_gets_plain_ones() -> None:
         assert document.text == RENAMED
 
 
-async def test_a_client_that_takes_no_edits_is_told_to_ask_for_a_preview() -> None:
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        ({"applied": True}, None),
+        ({"applied": False, "failureReason": "read-only"}, "read-only"),
+        (NotImplemented, "takes no edits from a server"),  # it does not answer at all
+    ],
+)
+async def test_a_client_that_does_not_declare_it_is_asked_to_apply_an_edit_and_believed(
+    answer: Any, reason: str | None
+) -> None:
     async with Editor(capabilities={}) as editor:
+        editor.on_request["workspace/applyEdit"] = lambda _: answer
         document = editor.open(URI, SHOP)
-        _, answer = editor.begin_edit(document, RENAME, scope="file")
-        assert "preview" in (await error_of(answer)).message
+        _, edit = editor.begin_edit(document, RENAME, scope="file")
+        if reason:
+            assert reason in (await error_of(edit)).message
+        else:
+            assert (await edit)["outcome"] == "applied"
+        (sent,) = editor.params_of("workspace/applyEdit")
+        document.apply(sent["edit"]["changes"][URI], "utf-16")
+        assert document.text == RENAMED
 
 
 @pytest.mark.parametrize(
