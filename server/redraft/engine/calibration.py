@@ -370,8 +370,9 @@ def measure(
     """Measure passes over repetitions of `tokens` behind what sequence 0 of `context` holds.
 
     Yields after each pass, and what was found is in `store` then. Closed at any of them, it leaves
-    the cache as it was. Ends when all is known, or when the next step would not fit into the time
-    of `n_plain_tokens` passes of one row. `is_refresh`: known times are measured again at the end.
+    the cache as it was. Ends when all is known. A step that would not fit into the time of
+    `n_plain_tokens` passes of one row is left out; with `is_refresh` it is the end. `is_refresh`:
+    known times are measured again after all.
     """
     start = time.perf_counter()
     place = _Place(store, context, tokens, max_rows=max_rows)
@@ -382,9 +383,10 @@ def measure(
         ):
             one_row_s = store.one_row_s(depth, flash_attention=flash_attention)
             n_spent = (time.perf_counter() - start) / one_row_s if one_row_s else 0.0
-            if n_spent + place.predict_tokens(step) > n_plain_tokens:
-                return
-            if place.has_room(step):
+            fits = n_spent + place.predict_tokens(step) <= n_plain_tokens
+            if not fits and is_refresh:
+                return  # time is saved up for it
+            if fits and place.has_room(step):
                 yield from place.run(step)
     finally:
         context.remove(0, depth)
@@ -392,7 +394,10 @@ def measure(
 
 
 class _Place:
-    """A text behind which steps are run, and the bits that passes of the anchor's give its rows."""
+    """A text behind which steps are run, and the bits that passes of the anchor give its rows.
+
+    Rows 0 to `_n_cells` have cells, with the bits that passes of the anchor make.
+    """
 
     def __init__(
         self, store: CalibrationStore, context: Context, tokens: Sequence[int], *, max_rows: int
@@ -403,9 +408,7 @@ class _Place:
         n_tokens = max_rows + SHIFT + store.anchor
         self._text = [tokens[i % len(tokens)] for i in range(n_tokens)]
         self._expected: list[npt.NDArray[np.float32]] = []  # of the first rows of the text
-        self._n_cells = (
-            0  # rows whose cells are there, with the bits that passes of the anchor give
-        )
+        self._n_cells = 0
 
     def has_room(self, step: Step) -> bool:
         n_rows = step.rows
@@ -428,8 +431,11 @@ class _Place:
         if step.is_probe:
             yield from self._probe(step.rows)
             return
-        self._run(step.rows, 0, is_probe=False)
         self._n_cells = 0
+        if step.rows == self._store.anchor and self._context.flash_attention:
+            self._add_expected(self._run(step.rows, 0))  # the first that probes need
+        else:
+            self._run(step.rows, 0, is_probe=False)
         yield
 
     def _probe(self, rows: int) -> Iterator[None]:

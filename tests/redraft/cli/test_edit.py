@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from tests.redraft.scripted_model import ScriptedModel
 
-from redraft.records import DecodeOptions
+from redraft.cli.output import format_stats
+from redraft.records import DecodeOptions, Stats
 from redraft.text.lines import LineIndex
 
 SHOP = """\
@@ -107,6 +108,14 @@ def test_json_is_one_object_with_the_keys_that_are_promised(shop: Path, run_cli)
         *("accepted", "calibration_s", "decode_s", "drafted", "near_tie_redecodes"),
         *("output_tokens", "passes", "prefill_s", "prompt_tokens", "reused_tokens", "tokens_per_s"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [(0.0, "0.0 tokens/s"), (0.004, "0.0 tokens/s"), (1.26, "1.3 s of calibration")],
+)
+def test_calibration_is_told_where_it_can_be_felt(seconds: float, expected: str):
+    assert format_stats(Stats(calibration_s=seconds)).endswith(f", {expected}")
 
 
 def _edit(line: int, start: int, end: int, text: str) -> dict[str, Any]:

@@ -176,6 +176,8 @@ class TestTime:
         measured = store.get(2000, flash_attention=flash_attention)
         assert measured is not None
         assert max(measured.rows) >= 8, "copying has something to draft with"
+        if flash_attention and curve in (CURVES["1.5B, two cores"], CURVES["135M, two cores"]):
+            assert len(store.row_counts(2000)) > 1, "in a class of its row counts, too"
 
     @pytest.mark.parametrize("flash_attention", [True, False])
     def test_what_is_missing_follows_in_slices(self, flash_attention: bool, store, monkeypatch):
