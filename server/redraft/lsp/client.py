@@ -144,7 +144,7 @@ class Client:
                 for edit in edits
             ]
         identifier = types.OptionalVersionedTextDocumentIdentifier(
-            uri=document.uri, version=document.version
+            uri=document.uri, version=document.version if document.is_versioned else None
         )
         change = types.TextDocumentEdit(text_document=identifier, edits=edits)
         return types.WorkspaceEdit(document_changes=[change], change_annotations=annotations)

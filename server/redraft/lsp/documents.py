@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path, PurePosixPath
+from typing import Final
 from urllib.parse import unquote, urlsplit
 from weakref import WeakSet
 
@@ -25,6 +26,7 @@ from redraft.text.diff import apply_replacements, minimal_replacements
 from redraft.text.lines import LineIndex, Unit, line_ending
 
 __all__ = [
+    "NO_VERSION",
     "DocumentChange",
     "Documents",
     "OpenDocument",
@@ -38,6 +40,9 @@ __all__ = [
     "to_span",
     "to_text_edits",
 ]
+
+
+NO_VERSION: Final = -(2**31)  # the smallest there is, for a client that counts no versions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,11 +85,17 @@ class Snapshot:
 
 
 class OpenDocument:
-    """One open document. `text` equals the client's after every change."""
+    """One open document. `text` equals the client's after every change, while `is_known`.
+
+    A change that makes no sense ends that, until the text comes whole. The versions of a client
+    that counts none are counted here.
+    """
 
     def __init__(self, item: types.TextDocumentItem, display_path: str) -> None:
         self.uri = item.uri
-        self.version = item.version
+        self.is_versioned = item.version != NO_VERSION
+        self.version = item.version if self.is_versioned else 0
+        self.is_known = True
         self.index = LineIndex(item.text)
         self.display_path = display_path  # as the user and the model know it
         self._language_id = item.language_id
@@ -115,14 +126,20 @@ class OpenDocument:
         """Apply one didChange: each change refers to the text the one before it left.
 
         A notification cannot be refused, so a place outside the text means the nearest one in it.
+        Of a text that is not known, only a whole one can come of it.
         """
         for change in changes:
             if isinstance(change, types.TextDocumentContentChangePartial):
+                if not self.is_known:
+                    continue
                 span = to_span(change.range, self.index, unit)
                 self._apply(Replacement(span=span, new_text=change.text))
-            elif change.text != self.text:
+                continue
+            self.is_known = True
+            if change.text != self.text:
                 self._apply(find_change(self.text, change.text))
-        self.version = version
+        self.is_versioned = version != NO_VERSION
+        self.version = version if self.is_versioned else self.version + 1
 
     def _apply(self, replacement: Replacement) -> None:
         old, span = self.text, replacement.span

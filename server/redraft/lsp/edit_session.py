@@ -130,11 +130,13 @@ class RunningEdit:
             "stats": details.get("stats"),
         }
 
-    def cancel(self, reason: str) -> None:
-        """End the edit, unless the client has it already."""
-        if self.task and not self.is_sent:
-            self.cancel_reason = self.cancel_reason or reason
-            self.task.cancel()
+    def cancel(self, reason: str) -> bool:
+        """End the edit, unless the client has it already; return True where it ends."""
+        if self.task is None or self.is_sent:
+            return False
+        self.cancel_reason = self.cancel_reason or reason
+        self.task.cancel()
+        return True
 
     def update(self, progress: Progress) -> None:
         """Take in and display where the model is."""
@@ -233,15 +235,13 @@ class EditSessions:
         id: str | None = None,  # noqa: A002 - its name on the wire
         uri: str | None = None,
     ) -> int:
-        """Cancel the edits that fit all that is given, and return how many there were."""
+        """Cancel the edits that fit all that is given; return how many end by that."""
         edits = [
             edit
             for edit in self._running.values()
             if id in (None, edit.id) and uri in (None, edit.document.uri)
         ]
-        for edit in edits:
-            edit.cancel(reason)
-        return len(edits)
+        return sum(edit.cancel(reason) for edit in edits)
 
     @property
     def running(self) -> list[contract.EditProgress]:
@@ -252,6 +252,8 @@ class EditSessions:
         document = self._documents.get(command.uri)
         if document is None:
             raise JsonRpcInvalidParams(f"{command.uri} is not open")
+        if not document.is_known:
+            raise responses.failed_error(responses.describe_unknown(document))
         if command.version not in (None, document.version):
             raise responses.stale_error(
                 f"version {command.version} was asked for, but the document is at version "

@@ -35,6 +35,7 @@ def initialize(ls: Server, params: types.InitializeParams) -> None:
     options = options if isinstance(options, Mapping) else {}
     commands = options.get("clientCommands")
     can_do = ls.client.can
+    ls.expect_answers_to_nobody()
     ls.abilities = ClientAbilities(
         literals=can_do("text_document.code_action.code_action_literal_support"),
         tags=can_do("text_document.code_action.tag_support"),
@@ -86,7 +87,8 @@ def on_did_change(ls: Server, params: types.DidChangeTextDocumentParams) -> None
     document = ls.documents.get(params.text_document.uri)
     if document is not None:
         document.change(params.content_changes, params.text_document.version, ls.client.unit)
-        ls.prefiller.schedule(document)
+        if document.is_known:
+            ls.prefiller.schedule(document)
 
 
 def on_did_close(ls: Server, params: types.DidCloseTextDocumentParams) -> None:
@@ -102,7 +104,7 @@ async def code_action(
 ) -> list[types.CodeAction | types.Command]:
     """Return what can be done at a place; nothing is computed for it."""
     document = ls.documents.get(params.text_document.uri)
-    if document is None:
+    if document is None or not document.is_known:
         return []
     version = document.version
     # Right after the start the user's own actions may still be on their way.
@@ -156,6 +158,8 @@ def warm(ls: Server, params: types.ExecuteCommandParams) -> contract.Status:
     document = ls.documents.get(uri) if uri else None
     if uri and document is None:
         raise JsonRpcInvalidParams(f"{uri} is not open")
+    if document is not None and not document.is_known:
+        raise responses.failed_error(responses.describe_unknown(document))
     if document is not None:
         ls.prefiller.prefill(document)
     else:

@@ -13,7 +13,7 @@ from pygls.exceptions import JsonRpcException
 
 from redraft import records
 from redraft.lsp import contract
-from redraft.lsp.documents import locate_in, to_range
+from redraft.lsp.documents import OpenDocument, locate_in, to_range
 from redraft.records import Span
 from redraft.text.lines import LineIndex, Unit
 
@@ -21,6 +21,7 @@ __all__ = [
     "convert_callers",
     "convert_passes",
     "convert_stats",
+    "describe_unknown",
     "failed_error",
     "refused_error",
     "stale_error",
@@ -36,6 +37,14 @@ _LIMITS: Final[Mapping[str, tuple[str, str]]] = {
 # The command line's flag that overrides a refusal, and what leads to it in the sentence. An editor
 # has a button for that, or nothing.
 _FLAG: Final = re.compile(r"(, or(?:, to [^,]+,)?|; if that is meant,) allow it with --allow \w+")
+
+
+def describe_unknown(document: OpenDocument) -> str:
+    """Return what to do about a document whose text is not known."""
+    return (
+        f"{document.display_path}: the editor sent a change that makes no sense, so that its text "
+        "is not known any more; close the file and open it again"
+    )
 
 
 def convert_stats(stats: records.Stats) -> contract.EditStats:

@@ -17,7 +17,7 @@ from pygls.lsp.server import LanguageServer
 
 from redraft import __version__, models
 from redraft.errors import InputError
-from redraft.lsp import contract
+from redraft.lsp import contract, responses
 from redraft.lsp.client import Client
 from redraft.lsp.code_actions import ClientAbilities
 from redraft.lsp.documents import Documents, path_from_uri
@@ -69,6 +69,7 @@ class Server(LanguageServer):
 
     def __init__(self, *, open_model: OpenModel, fetch: Fetch, config: ServerConfig) -> None:
         super().__init__("redraft", __version__, protocol_cls=ServerProtocol)
+        self.protocol.on_wrong_parameters = self.refuse_parameters
         self.config = config
         self.documents = Documents()
         self.client = Client(self)
@@ -103,8 +104,43 @@ class Server(LanguageServer):
         """Log what pygls would show to the user, and answer what it would not."""
         if is_parse_error(error):
             self.protocol.refuse_unparsed(error)
+        elif isinstance(error, JsonRpcException):
+            self.log_refusal("a request", error)
         else:
             log.warning("%s: %s", getattr(source, "__name__", source), type(error).__name__)
+
+    def log_refusal(self, refused: str, error: JsonRpcException) -> None:
+        """Write an error that was answered to the editor's log: it is no failure of the server.
+
+        The message of a refused reply may hold lines of the document: its reason stands for it.
+        """
+        details = error.data if isinstance(error.data, Mapping) else {}
+        reason = details.get("reason", error.message)
+        self.client.log(types.MessageType.Info, f"{refused} was refused: {error.code} {reason}")
+
+    def refuse_parameters(self, method: str, params: object, error: JsonRpcException) -> None:
+        """Take in that the parameters of a message make no sense."""
+        self.log_refusal(method, error)
+        if method == types.TEXT_DOCUMENT_DID_CHANGE and isinstance(params, Mapping):
+            named = params.get("textDocument")
+            uri = named.get("uri") if isinstance(named, Mapping) else None
+            document = self.documents.get(uri) if isinstance(uri, str) else None
+            if document is not None and document.is_known:
+                document.is_known = False
+                problem = responses.describe_unknown(document)
+                self.edits.cancel(problem, uri=document.uri)
+                self.prefiller.forget(document.uri)
+                self.client.show(types.MessageType.Warning, problem)
+
+    def expect_answers_to_nobody(self) -> None:
+        """Let requests end in an error after the client is gone: nobody waits for the answer."""
+        loop = asyncio.get_running_loop()
+
+        def handle(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+            if not isinstance(context.get("exception"), JsonRpcException):
+                loop.default_exception_handler(context)
+
+        loop.set_exception_handler(handle)
 
     def start_task(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Run a coroutine as a task that is kept until it ends."""

@@ -13,7 +13,7 @@ import json
 import logging
 import queue
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, BinaryIO, Final, cast
 
 from lsprotocol import types
@@ -28,21 +28,28 @@ from pygls.protocol import JsonRPCNotification, JsonRPCRequestMessage, LanguageS
 from pygls.protocol.json_rpc import RPCMessage
 from pygls.protocol.language_server import lsp_method
 
+from redraft.lsp.documents import NO_VERSION
+
 __all__ = ["MAX_BODY", "MessageReader", "MessageWriter", "ServerProtocol", "is_parse_error"]
 
 log = logging.getLogger("redraft.lsp")
 
 MAX_BODY: Final = 64 * 2**20  # bytes of one message; files over 10 MB are not edited anyway
 
+_VERSIONED: Final = (types.TEXT_DOCUMENT_DID_OPEN, types.TEXT_DOCUMENT_DID_CHANGE)
 _MAX_HEADER: Final = 4096
 _CHUNK: Final = 2**16
 _FLUSH_S: Final = 5.0
 
 
 class ServerProtocol(LanguageServerProtocol):
-    """Answers what pygls drops, and leaves documents to redraft."""
+    """Answers what pygls drops, and leaves documents to redraft.
+
+    `on_wrong_parameters` is told of the method and the parameters that were refused.
+    """
 
     is_initialized = False
+    on_wrong_parameters: Callable[[str, object, JsonRpcException], object] | None = None
 
     @property
     def is_shut_down(self) -> bool:
@@ -68,6 +75,8 @@ class ServerProtocol(LanguageServerProtocol):
             self._refuse(message, error)
             return
         method = message["method"]
+        if method in _VERSIONED:
+            message = _fill_version(message)
         try:
             if self.get_message_type(method):
                 structured = cast("RPCMessage", super().structure_message(message))
@@ -77,8 +86,10 @@ class ServerProtocol(LanguageServerProtocol):
                 params = message.get("params")
                 structured = kind(method=method, jsonrpc=self.VERSION, params=params, **id_)
         except JsonRpcException:
-            log.warning("%s came with parameters that make no sense", method)
-            self._refuse(message, JsonRpcInvalidParams(f"the parameters of {method} are wrong"))
+            error = JsonRpcInvalidParams(f"the parameters of {method} are wrong")
+            self._refuse(message, error)
+            if self.on_wrong_parameters:
+                self.on_wrong_parameters(method, message.get("params"), error)
             return
         if method == types.INITIALIZE:
             self.is_initialized = True
@@ -161,6 +172,18 @@ class ServerProtocol(LanguageServerProtocol):
     @lsp_method(types.TEXT_DOCUMENT_DID_CLOSE)
     def lsp_text_document__did_close(self, params: types.DidCloseTextDocumentParams) -> None:
         self.fm.features[types.TEXT_DOCUMENT_DID_CLOSE](params)
+
+
+def _fill_version(message: dict[str, Any]) -> dict[str, Any]:
+    """Return the message with `NO_VERSION` where its document's version is null."""
+    params = message.get("params")
+    if not isinstance(params, dict):
+        return message
+    document = params.get("textDocument")
+    if not isinstance(document, dict) or document.get("version", 0) is not None:
+        return message
+    document = {**document, "version": NO_VERSION}
+    return {**message, "params": {**params, "textDocument": document}}
 
 
 def is_parse_error(error: Exception) -> bool:

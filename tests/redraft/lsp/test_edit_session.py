@@ -248,11 +248,84 @@ async def test_cancelling_while_the_editor_applies_does_not_deny_the_edit() -> N
         def cancel_then_apply(params: dict[str, Any]) -> dict[str, Any]:
             editor.notify("$/cancelRequest", {"id": id_})
             editor.notify("redraft/cancel", {})
+            cancel = {"command": "redraft.cancel", "arguments": []}
+            cancels.append(editor.begin("workspace/executeCommand", cancel)[1])
             return editor.apply_edit(params)
 
+        cancels: list[asyncio.Future[Any]] = []
         editor.on_request["workspace/applyEdit"] = cancel_then_apply
         id_, answer = editor.begin_edit(document, RENAME, scope="file")
         assert (await answer)["outcome"] == "applied"
+        assert await cancels[0] == {"cancelled": 0}
+
+
+START = {"line": 0, "character": 0}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"range": {"start": START, "end": {"line": 0, "character": 4294967295}}, "text": "x"},
+        {"range": {"start": START, "end": START}, "rangeLength": -1, "text": "x"},
+        {"range": None, "text": "x"},
+        {"range": {"start": START}, "text": "x"},
+    ],
+)
+async def test_after_a_change_that_makes_no_sense_the_text_is_unknown_until_it_comes_whole(
+    change: dict[str, Any],
+) -> None:
+    async with Editor() as editor:
+        document = editor.open(URI, SHOP)
+        _, running = editor.begin_edit(document, SLOW, scope="file")
+        await editor.until("$/progress")
+        named = {"uri": URI, "version": 2}
+        editor.notify("textDocument/didChange", {"textDocument": named, "contentChanges": [change]})
+        error = await error_of(running)
+        assert (error.code, "its text is not known" in error.message) == (-32800, True)
+        (shown,) = editor.params_of("window/showMessage")
+        assert "close the file and open it again" in shown["message"]
+        document.version = 2
+        editor.change(document, 0, 0, "# nobody knows where this is\n")
+        error = await error_of(editor.begin_edit(document, RENAME, scope="file")[1])
+        assert (error.code, "its text is not known" in error.message) == (-32803, True)
+        editor.change_whole(document, SHOP)
+        assert (await editor.edit(document, RENAME, scope="file"))["outcome"] == "applied"
+        assert document.text == RENAMED
+        assert not editor.applied[1:]
+
+
+async def test_a_client_that_counts_no_versions_gets_edits_of_the_version_null() -> None:
+    async with Editor() as editor:
+        document = editor.open(URI, SHOP)
+        place = document.range(0, 0, editor.unit)
+        change = {"range": place, "text": "# typed\n"}
+        named = {"uri": URI, "version": None}
+        editor.notify("textDocument/didChange", {"textDocument": named, "contentChanges": [change]})
+        document.text = "# typed\n" + document.text
+        document.version = None
+        editor.on_request["workspace/applyEdit"] = lambda _: {"applied": True}
+        answer = await editor.edit(document, RENAME, scope="file")
+        assert answer["outcome"] == "applied"
+        (sent,) = editor.params_of("workspace/applyEdit")
+        (edit,) = sent["edit"]["documentChanges"]
+        assert edit["textDocument"]["version"] is None
+        document.version = 0
+        document.apply(edit["edits"], editor.unit)
+        assert document.text == "# typed\n" + RENAMED
+
+
+async def test_the_log_names_code_and_message_of_each_refusal_and_no_code() -> None:
+    async with Editor() as editor:
+        document = editor.open(URI, AREA)
+        await error_of(editor.begin_edit(document, "  ", scope="file")[1])
+        await error_of(editor.begin_edit(document, LOSING, scope="file")[1])
+        await editor.until("window/logMessage", lambda params: "deletion" in params["message"])
+        info = 3
+        assert editor.params_of("window/logMessage") == [
+            {"type": info, "message": f"a request was refused: {refusal}"}
+            for refusal in ("-32602 instruction must say what to change", "-32803 deletion")
+        ]
+    assert not editor.stderr
 
 
 IMPORTING = script(reply=f"{AREA_REPLY}```\n", prefill_s=0.3)

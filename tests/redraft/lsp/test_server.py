@@ -31,6 +31,7 @@ async def test_the_process_ends_when_its_pipe_is_closed(is_busy: bool) -> None:
         editor.process.stdin.close()
         assert await asyncio.wait_for(editor.process.wait(), 15) == 0
         assert not editor.applied
+    assert not editor.stderr
 
 
 async def test_the_process_ends_when_the_clients_process_is_gone() -> None:
