@@ -15,7 +15,7 @@ model's own predictions, `ModelDrafter` from a second model, and `Auto` picks am
 `redraft_lookup.testing` has a scripted target to try them on without a model.
 """
 
-from redraft_lookup.auto import Auto, Candidate, GainTracker, LookupThenModel, Prior
+from redraft_lookup.auto import Auto, Candidate, GainTracker, LookupThenModel, PaidDrafter, Prior
 from redraft_lookup.copying import CopyDrafter
 from redraft_lookup.cost import CostCurve
 from redraft_lookup.decoding import (
@@ -56,6 +56,7 @@ __all__ = [
     "ModelDrafter",
     "NgramDrafter",
     "Observation",
+    "PaidDrafter",
     "PlainDrafter",
     "Prior",
     "RowAllocator",

@@ -57,10 +57,10 @@ Strategy: TypeAlias = Literal[
     "lookahead",  # the same, with a pool of the n-grams it yields
     "draft",  # drafts of a second, smaller model
     "lookup+draft",  # copy-run drafting, and the draft model where that finds nothing
-    "auto",  # chosen for each route, by what was accepted so far
+    "auto",  # chosen for each kind of request, by what was accepted so far
 ]
 
-Route: TypeAlias = Literal["edit", "codemod", "question", "chat"]
+Route: TypeAlias = Literal["edit", "codemod"]
 
 Exactness: TypeAlias = Literal[
     "fast",  # passes of any size; near-ties are decided again, alone
@@ -127,6 +127,7 @@ class Stats:
     """The cost of one request. Times in seconds; `passes` counts decode passes, not prefill.
 
     calibration_s: what went into measuring this machine's passes, before the reply and after it.
+    draft_s: the part of decode_s in which the draft model read the text and guessed.
     """
 
     prompt_tokens: int = 0
@@ -139,6 +140,7 @@ class Stats:
     prefill_s: float = 0.0
     decode_s: float = 0.0
     calibration_s: float = 0.0
+    draft_s: float = 0.0
 
     def __add__(self, other: "Stats") -> "Stats":
         """Return the cost of both requests together."""

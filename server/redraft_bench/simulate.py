@@ -190,7 +190,7 @@ def _drafter_makers(
 
     def auto() -> Auto:
         candidates = [Candidate(name="copy", drafter=copy())]
-        prior = PRIORS["edit" if source else "question"]
+        prior = PRIORS["edit" if source else "new text"]
         return Auto(candidates, prior=prior, curve=curve, gains=GainTracker())
 
     return {"lookup": lambda: NgramDrafter(prompt), "copy": copy, "auto": auto}

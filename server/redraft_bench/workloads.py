@@ -25,7 +25,7 @@ from redraft.bench.results import format_figure, markdown_table
 from redraft.cli import bench_options, options, output
 from redraft.errors import InputError
 from redraft.prompting import template
-from redraft.records import Exactness, Piece, Prompt, Route
+from redraft.records import Exactness, Piece, Prompt
 from redraft_bench.simulate import built_in_scripts
 
 __all__ = [
@@ -39,7 +39,6 @@ __all__ = [
     "take_first_of_each",
 ]
 
-ROUTES: Final[dict[str, Route]] = {"chat": "chat", "code_edit": "edit", "code editing": "edit"}
 MAX_TOKENS: Final = 200  # of an answer to a built-in question
 
 _COLUMNS: Final = (
@@ -55,10 +54,6 @@ class Question:
     workload: str
     user: str
     max_tokens: int
-
-    @property
-    def route(self) -> Route:
-        return ROUTES.get(self.workload, "question")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,7 +138,6 @@ def measure(
             first=number,
             exactness=exactness,
             max_tokens=question.max_tokens,
-            route=question.route,
         )
         plain = answer_tokens(completions["plain"][0])
         records = []

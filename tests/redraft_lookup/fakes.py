@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,9 +20,7 @@ from redraft_lookup.sampling import Chooser, Greedy
 END = 0
 
 EDIT = Prior(kind="edit", gain=3.0, head_start=32.0)
-CODEMOD = Prior(kind="codemod", gain=3.0, head_start=32.0)
-QUESTION = Prior(kind="question", gain=1.5, head_start=4.0)
-CHAT = Prior(kind="chat", gain=1.1)
+NEW_TEXT = Prior(kind="new text", gain=1.5)
 
 # T(rows)/T(1) as recorded in the idle runs of the 2-core test machine, T(1) = 97 ms.
 SLOPE = {
@@ -86,6 +85,13 @@ class Bytes:
 
     def tokenize(self, data: bytes) -> Sequence[int]:
         return list(data)
+
+
+@dataclass(frozen=True)
+class Small:
+    """What a guess of a small model costs."""
+
+    guess_s: float
 
 
 class FixedDrafter:
@@ -154,7 +160,7 @@ def copying(curve: CostCurve) -> Callable[[Sequence[int], Sequence[int]], Drafte
     return lambda prompt, source: CopyDrafter(prompt, source, curve=curve, vocabulary=Bytes())
 
 
-def model(prompt: Sequence[int], source: Sequence[int] = (), **options) -> Drafter:
+def model(prompt: Sequence[int], source: Sequence[int] = (), **options) -> ModelDrafter:
     """A draft model that knows `Markov` targets of seed 0 well, and of a scripted text nothing."""
     return ModelDrafter(Markov(prompt, twist=3, max_rows=8), prompt, **options)
 
@@ -163,16 +169,21 @@ def auto(prior: Prior) -> Callable[[Sequence[int], Sequence[int]], Drafter]:
     def make(prompt: Sequence[int], source: Sequence[int]) -> Drafter:
         candidates = [
             Candidate(name="copy", drafter=copying(SLOPE_CURVE)(prompt, source)),
-            Candidate(name="draft", drafter=model(prompt), guess_s=0.1),
             Candidate(name="lookahead", drafter=LookaheadDrafter(prompt)),
         ]
-        return Auto(candidates, prior=prior, curve=SLOPE_CURVE, gains=GainTracker())
+        return Auto(
+            candidates,
+            prior=prior,
+            curve=SLOPE_CURVE,
+            gains=GainTracker(),
+            model=model(prompt, costs=COSTS),
+        )
 
     return make
 
 
 SLOPE_CURVE, STAIRCASE_CURVE = CostCurve.of(SLOPE), CostCurve.of(STAIRCASE)
-COSTS = ModelCosts(curve=SLOPE_CURVE, guess_s=0.1)
+COSTS = ModelCosts(curve=SLOPE_CURVE, small=Small(0.1))
 
 # Every drafter of the library, made from a prompt and the source in it.
 DRAFTERS: dict[str, Callable[[Sequence[int], Sequence[int]], Drafter]] = {
@@ -192,7 +203,7 @@ DRAFTERS: dict[str, Callable[[Sequence[int], Sequence[int]], Drafter]] = {
         NgramDrafter(prompt), model(prompt)
     ),
     "auto for edits": auto(EDIT),
-    "auto for chat": auto(CHAT),
+    "auto for new text": auto(NEW_TEXT),
     "ngram-simple": lambda prompt, source: NgramSimple(prompt),
     "ngram-map-k": lambda prompt, source: NgramMapK(prompt),
     "ngram-mod": lambda prompt, source: NgramMod(prompt),

@@ -8,6 +8,7 @@ from tests.redraft_lookup.fakes import (
     STAIRCASE_CURVE,
     FixedDrafter,
     Markov,
+    Small,
     edited,
     run,
     written,
@@ -68,8 +69,44 @@ def test_text_that_others_wrote_is_taken_in_within_the_small_models_rows():
     drafter.observe(Observation(tokens=(1, 2, 3), draft=EMPTY, path=()))
     drafter.observe(Observation(tokens=(4, 5, 6), draft=EMPTY, path=()))
     assert target.passes == []  # not before a draft is wanted
+    # A part in each step, so that nobody waits for all of it.
+    assert drafter.propose(100) == EMPTY
+    assert target.passes == [4]
     assert drafter.propose(100).tokens == (7, 8)
     assert target.passes == [4, 3, 1]
+
+
+def test_the_prompt_is_read_at_the_first_guess_and_in_parts():
+    target, parts = small(6, 7, 8), []
+
+    def read():
+        for n_read in (0, 1):
+            parts.append(n_read)
+            yield n_read
+
+    costs = ModelCosts(curve=SLOPE_CURVE, small=Small(0.01))
+    drafter = ModelDrafter(target, PROMPT, reading=read(), n_draft=2, costs=costs)
+    assert parts == []
+    unread = [drafter.unread_s]
+    drafter.observe(Observation(tokens=(6,), draft=EMPTY, path=()))
+    for n_parts in (1, 2):
+        assert drafter.propose(9) == EMPTY
+        assert len(parts) == n_parts
+        unread.append(drafter.unread_s)
+    assert target.passes == []
+    assert drafter.propose(9).tokens == (7, 8)
+    assert drafter.unread_s == 0 < unread[2] < unread[1]
+
+
+def test_nothing_is_read_where_no_draft_pays():
+    def read():
+        raise AssertionError("read for nothing")
+        yield 0
+
+    costs = ModelCosts(curve=SLOPE_CURVE, small=Small(5.0))
+    drafter = ModelDrafter(small(6, 7, 8), PROMPT, reading=read(), costs=costs)
+    assert drafter.propose(9) == EMPTY
+    assert drafter.expected_gain == 1
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -113,12 +150,12 @@ def test_a_model_that_agrees_saves_passes():
     ],
 )  # fmt: skip
 def test_the_draft_is_as_long_as_pays(curve, guess_s: float, acceptance: float, length: int):
-    assert ModelCosts(curve=curve, guess_s=guess_s).best_length(acceptance, 40) == length
+    assert ModelCosts(curve=curve, small=Small(guess_s)).best_length(acceptance, 40) == length
 
 
 def test_a_model_that_does_not_pay_drafts_less_and_less():
     prompt = [1, 2]
-    costs = ModelCosts(curve=SLOPE_CURVE, guess_s=0.1)
+    costs = ModelCosts(curve=SLOPE_CURVE, small=Small(0.1))
     inner = Markov(prompt, n_vocab=200, seed=99)
     drafter = ModelDrafter(inner, prompt, n_draft=8, costs=costs)
     steps = run(Markov(prompt, n_vocab=200), prompt, drafter)

@@ -194,6 +194,8 @@ export interface EditStats {
   readonly decodeSeconds: number;
   /** Spent on measuring what passes cost on this machine, for this edit and later ones. */
   readonly calibrationSeconds: number;
+  /** The part of decodeSeconds in which a draft model read the text and guessed. */
+  readonly draftSeconds: number;
 }
 
 /** The answer of `redraft.edit` with `wait` false. */

@@ -27,7 +27,6 @@ from redraft.records import (
     DecodeOptions,
     Exactness,
     Prompt,
-    Route,
     Strategy,
 )
 from redraft_lookup import CostCurve, Draft, Drafter, Observation
@@ -157,11 +156,10 @@ class BenchEngine(Engine):
         exactness: Exactness,
         *,
         max_tokens: int,
-        route: Route = "edit",
     ) -> Completion:
         """Decode greedily. Raises ModelError where the strategy needs a draft model."""
         name = cast(Strategy, strategy)
-        options = DecodeOptions(strategy=name, exactness=exactness, route=route)
+        options = DecodeOptions(strategy=name, exactness=exactness)
         return self.complete(prompt, options, max_tokens=max_tokens)
 
     def decode_together(
@@ -211,7 +209,6 @@ def decode_in_turns(
     first: int,
     exactness: Exactness,
     max_tokens: int,
-    route: Route = "edit",
 ) -> dict[str, list[Completion]]:
     """Return `n_repeats` completions of the prompt for each strategy.
 
@@ -222,7 +219,7 @@ def decode_in_turns(
     completions: dict[str, list[Completion]] = {name: [] for name in strategies}
     for repeat in range(n_repeats):
         for name in rotate(strategies, first + repeat):
-            completion = engine.decode(prompt, name, exactness, max_tokens=max_tokens, route=route)
+            completion = engine.decode(prompt, name, exactness, max_tokens=max_tokens)
             completions[name].append(completion)
     return completions
 

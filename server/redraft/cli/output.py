@@ -42,7 +42,7 @@ __all__ = [
 
 _STYLES: Final = {"+++": "bold", "---": "bold", "@": "cyan", "+": "green", "-": "red"}
 
-_SHORT_CALIBRATION_S: Final = 0.05  # nobody asks where so little went
+_SHORT_S: Final = 0.05  # nobody asks where so little went
 _MOST_LOST: Final = 20  # lines that a refusal names
 
 # A file's control characters (an escape sequence, say) must not reach the terminal's interpreter.
@@ -111,16 +111,18 @@ def _build_edit_record(index: LineIndex, replacement: Replacement) -> dict[str, 
 def format_stats(stats: Stats) -> str:
     """Return one line: prompt tokens, output tokens, passes, tokens per pass, tokens per second.
 
-    And how long passes were measured, if that can be felt.
+    And how long passes were measured and a draft model worked, if that can be felt.
     """
     line = (
         f"{stats.prompt_tokens} prompt tokens, {stats.output_tokens} output tokens"
         f" in {stats.passes} passes, {stats.tokens_per_pass:.1f} tokens/pass,"
         f" {stats.tokens_per_s:.1f} tokens/s"
     )
-    if stats.calibration_s < _SHORT_CALIBRATION_S:
-        return line
-    return f"{line}, {stats.calibration_s:.1f} s of calibration"
+    if stats.draft_s >= _SHORT_S:
+        line += f", {stats.draft_s:.1f} s in the draft model"
+    if stats.calibration_s >= _SHORT_S:
+        line += f", {stats.calibration_s:.1f} s of calibration"
+    return line
 
 
 def pluralize(n: int, noun: str) -> str:

@@ -90,6 +90,7 @@ class Summary:
     decode_s: float = 0.0
     prefill_s: float = 0.0
     calibration_s: float = 0.0
+    draft_s: float = 0.0
 
     def count(self, state: FileState, kinds: Mapping[str, int]) -> None:
         """Count one more file, which cost nothing this time."""

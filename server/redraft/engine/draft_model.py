@@ -4,14 +4,17 @@ Knows what the draft model has read, not what it is asked to guess or whether gu
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
 
 from redraft.engine.kv_cache import KVCache
 from redraft.engine.llama import Context, LlamaModel, flash_attention_is_faster
 from redraft.engine.state_cache import StateCache
-from redraft.errors import ModelError
-from redraft_lookup.draft import EMPTY
+from redraft.errors import EngineError, ModelError
+from redraft_lookup.draft import EMPTY, Draft
 
 __all__ = ["DraftModel"]
 
@@ -20,13 +23,17 @@ CONTEXT_STEP = 4096  # contexts grow in these steps
 
 
 class DraftModel:
-    """A draft model for `main`. Raises ModelError if the vocabularies differ."""
+    """A draft model for `main`; its text is a `RewindableTargetModel`, and its passes are timed.
+
+    Raises ModelError if the vocabularies differ.
+    """
 
     def __init__(self, path: Path, main: LlamaModel, *, n_threads: int) -> None:
         self._model = LlamaModel(path)
         self._n_threads = n_threads
         self._cache: KVCache | None = None
-        self.guess_s = 0.0  # seconds that one guess took lately
+        self._guess_s: float | None = None
+        self._spent_s = 0.0
         difference = _describe_difference(self._model, main)
         if difference:
             self._model.close()
@@ -35,12 +42,64 @@ class DraftModel:
                 "a draft model needs the very same vocabulary, as a smaller one of the family has"
             )
 
-    def prefill(self, tokens: Sequence[int], *, n_more: int) -> KVCache:
-        """Return the model's cache with exactly `tokens` in it, and room for `n_more`.
+    @property
+    def guess_s(self) -> float:
+        """Seconds that one guess took lately; measured now if there was none yet."""
+        if self._guess_s is None:
+            cache = self._make_room(1)
+            for _ in range(2):  # the first one may wait for the weights to be read from disk
+                self.forward(cache.tokens[-1] if cache.tokens else 0, EMPTY)
+                self.commit(())
+        return self._guess_s or 0.0
 
-        Times one guess behind them, too.
+    @property
+    def max_rows(self) -> int:
+        return self._text.max_rows
+
+    def forward(self, token: int, draft: Draft) -> npt.NDArray[np.float32]:
+        start = time.perf_counter()
+        logits = self._text.forward(token, draft)
+        seconds = time.perf_counter() - start
+        self._spent_s += seconds
+        if not draft:
+            self._guess_s = seconds
+        return logits
+
+    def commit(self, rows: Sequence[int]) -> None:
+        self._text.commit(rows)
+
+    def rewind(self, n_tokens: int) -> None:
+        self._text.rewind(n_tokens)
+
+    def read(self, tokens: Sequence[int], *, n_more: int) -> Iterator[int]:
+        """Bring exactly `tokens` into the cache, with room for `n_more`, in parts of 128 at most.
+
+        Nothing is done before the first item; each tells how many tokens are read. A reader that
+        stops leaves what was read so far.
         """
-        n_ctx = len(tokens) + n_more + PREFILL_ROWS
+        parts = self._make_room(len(tokens) + n_more).prefill([tokens])
+        while True:
+            start = time.perf_counter()
+            n_read = next(parts, None)
+            self._spent_s += time.perf_counter() - start
+            if n_read is None:
+                return
+            yield n_read
+
+    def take_spent_s(self) -> float:
+        """Return the seconds that passes took since the last call."""
+        seconds, self._spent_s = self._spent_s, 0.0
+        return seconds
+
+    @property
+    def _text(self) -> KVCache:
+        if self._cache is None:
+            raise EngineError("the draft model has read nothing: there is no text to go on from")
+        return self._cache
+
+    def _make_room(self, n_tokens: int) -> KVCache:
+        """Return the cache, with room for `n_tokens`; empty if it had to be made anew."""
+        n_ctx = n_tokens + PREFILL_ROWS
         if self._cache is None or self._cache.context.n_ctx < n_ctx:
             self._close_cache()  # first, so that there is never memory for two
             context = Context(
@@ -53,12 +112,6 @@ class DraftModel:
             )
             # The draft model follows one text: an earlier one's cells are not worth keeping.
             self._cache = KVCache(context, chunk=PREFILL_ROWS, state_cache=StateCache(0))
-        for _ in self._cache.prefill([tokens]):
-            pass
-        start = time.perf_counter()
-        self._cache.forward(tokens[-1] if tokens else 0, EMPTY)
-        self._cache.commit(())
-        self.guess_s = time.perf_counter() - start
         return self._cache
 
     def close(self) -> None:

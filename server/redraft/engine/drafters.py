@@ -6,7 +6,7 @@ prompts, limits or clocks.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 from redraft.engine.calibration import Measurement
 from redraft.engine.draft_model import DraftModel
@@ -38,13 +38,15 @@ __all__ = [
     "build_cost_curve",
 ]
 
+Kind: TypeAlias = Literal["edit", "codemod", "new text"]
+
 UNSIZED: Final = ("plain", "lookup", "jacobi", "lookahead")  # drafts not sized by their cost
-# What `auto` expects of drafts. A codemod's edits are edits; questions quote the file now and then.
-PRIORS: Final[Mapping[Route, Prior]] = {
+# What `auto` expects of drafts. Edits begin by copying; text without a source, such as what is
+# written into an empty file, quotes its prompt now and then.
+PRIORS: Final[Mapping[Kind, Prior]] = {
     "edit": Prior(kind="edit", gain=3.0, head_start=32.0),
     "codemod": Prior(kind="codemod", gain=3.0, head_start=32.0),
-    "question": Prior(kind="question", gain=1.5, head_start=4.0),
-    "chat": Prior(kind="chat", gain=1.1),
+    "new text": Prior(kind="new text", gain=1.5),
 }
 
 
@@ -58,6 +60,11 @@ class DraftingRequest:
     route: Route
     max_tokens: int  # of the reply
     is_shared: bool = False  # whether other texts are in the passes
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of request, by which `auto` knows what to expect."""
+        return self.route if self.source else "new text"
 
 
 @dataclass(slots=True)
@@ -98,24 +105,27 @@ class DrafterFactory:
             return copy
         if name == "lookup+draft":
             return LookupThenModel(copy, self._make_model_drafter(request, curve))
-        candidates = [Candidate(name="copy", drafter=copy)]
-        # A draft model follows one text at a time, so it is no candidate in shared passes.
-        if self.draft_model is not None and not request.is_shared:
-            drafter = self._make_model_drafter(request, curve)
-            guess_s = self.draft_model.guess_s
-            candidates.append(Candidate(name="draft", drafter=drafter, guess_s=guess_s))
-        return Auto(candidates, prior=PRIORS[request.route], curve=curve, gains=self._gains)
+        # A draft model follows one text at a time, so it is of no use in shared passes.
+        has_model = self.draft_model is not None and not request.is_shared
+        return Auto(
+            [Candidate(name="copy", drafter=copy)],
+            prior=PRIORS[request.kind],
+            curve=curve,
+            gains=self._gains,
+            model=self._make_model_drafter(request, curve) if has_model else None,
+        )
 
     def _make_model_drafter(self, request: DraftingRequest, curve: CostCurve) -> ModelDrafter:
         if self.draft_model is None:
             raise ModelError("this strategy needs a draft model: name one with --draft-model")
         # The last token of the prompt is the first that the drafter feeds it.
-        cache = self.draft_model.prefill(request.tokens[:-1], n_more=request.max_tokens)
+        reading = self.draft_model.read(request.tokens[:-1], n_more=request.max_tokens)
         return ModelDrafter(
-            cache,
+            self.draft_model,
             request.tokens,
+            reading=reading,
             n_draft=curve.max_rows - 1,
-            costs=ModelCosts(curve=curve, guess_s=self.draft_model.guess_s),
+            costs=ModelCosts(curve=curve, small=self.draft_model),
             end_ids=self.model.end_ids,
         )
 

@@ -145,6 +145,8 @@ class Engine:
             cache.row_counts = self._row_counts(options.exactness, len(cache.tokens))
             decoding = request.start_decoding(self._drafters, self._curve_behind(cache, request))
             finish = decode_single(cache, decoding, reply, deadline, report, on_progress)
+            if self._drafters.draft_model:
+                report.record_drafting(self._drafters.draft_model.take_spent_s())
             if not measured_s and finish in ("stop", "length"):
                 measured_s = self._learn(cache, request, deadline, time.perf_counter() - start)
         report.record_calibration(measured_s)

@@ -209,6 +209,7 @@ class CostReport:
         self._n_reused: int | None = None
         self._prefill_s = 0.0
         self._calibration_s = 0.0
+        self._draft_s = 0.0
         self._near_tie_redecodes = 0
         self._last_time = 0.0
 
@@ -224,6 +225,10 @@ class CostReport:
     def record_calibration(self, seconds: float) -> None:
         """Note that passes were measured for so long, for this request or later ones."""
         self._calibration_s += seconds
+
+    def record_drafting(self, seconds: float) -> None:
+        """Note that the draft model worked for so long, within the passes that were recorded."""
+        self._draft_s += seconds
 
     def start_clock(self) -> None:
         """Time the next pass from now on."""
@@ -269,6 +274,7 @@ class CostReport:
             prefill_s=self._prefill_s,
             decode_s=sum(done.seconds for done in self._passes),
             calibration_s=self._calibration_s,
+            draft_s=self._draft_s,
         )
         passes = tuple(self._passes)
         return Completion(text=reply.text, finish=finish, stats=stats, notes=notes, passes=passes)

@@ -248,6 +248,8 @@ class EditStats(TypedDict):
     decodeSeconds: float
     calibrationSeconds: float
     """Spent on measuring what passes cost on this machine, for this edit and later ones."""
+    draftSeconds: float
+    """The part of decodeSeconds in which a draft model read the text and guessed."""
 
 
 class _EditKeys(TypedDict):

@@ -59,6 +59,7 @@ def convert_stats(stats: records.Stats) -> contract.EditStats:
         "prefillSeconds": stats.prefill_s,
         "decodeSeconds": stats.decode_s,
         "calibrationSeconds": stats.calibration_s,
+        "draftSeconds": stats.draft_s,
         "tokensPerPass": stats.tokens_per_pass,
         "tokensPerSecond": stats.tokens_per_s,
     }

@@ -137,7 +137,7 @@ def build_prompt(
 
 def ask_for_explanation(prompt: Prompt) -> Prompt:
     """Return the first step of a second try: `prompt` for one sentence, before any code."""
-    return replace(prompt, request=prompt.request[:-1], stop=("\n",))
+    return replace(prompt, request=prompt.request[:-1], source="", stop=("\n",))
 
 
 def append_explanation(prompt: Prompt, sentence: str) -> Prompt:

@@ -105,7 +105,7 @@ def test_json_is_one_object_with_the_keys_that_are_promised(shop: Path, run_cli)
         "withheld_diff",
     ]
     assert sorted(record["stats"]) == [
-        *("accepted", "calibration_s", "decode_s", "drafted", "near_tie_redecodes"),
+        *("accepted", "calibration_s", "decode_s", "draft_s", "drafted", "near_tie_redecodes"),
         *("output_tokens", "passes", "prefill_s", "prompt_tokens", "reused_tokens", "tokens_per_s"),
     ]
 

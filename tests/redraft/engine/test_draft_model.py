@@ -6,6 +6,7 @@ import pytest
 from tests.redraft.engine.helpers import decode, make_prompt
 from tests.redraft.engine.tiny import MERGES, write_transformer
 
+from redraft.engine.draft_model import DraftModel
 from redraft.errors import ModelError
 from redraft_lookup import ModelCosts
 
@@ -70,6 +71,61 @@ def test_a_poor_draft_model_changes_no_token(
         plain = decode(engine, make_prompt(text), strategy="plain", exactness="invariant")
         drafted = decode(engine, make_prompt(text), strategy=strategy, exactness="invariant")
         assert drafted.text == plain.text
+
+
+LONG = make_prompt("abc def retint " * 100)
+
+
+def test_nothing_is_read_where_no_draft_is_wanted(open_engine, tiny_path: Path, monkeypatch):
+    monkeypatch.setattr(DraftModel, "forward", None)
+    monkeypatch.setattr(DraftModel, "read", lambda *_, **__: refuse())
+    engine = open_engine(tiny_path, draft=tiny_path)
+    for strategy in ("plain", "lookup", "copy"):
+        assert decode(engine, LONG, strategy=strategy).stats.draft_s == 0
+
+
+def refuse():
+    raise AssertionError("the draft model reads for nothing")
+    yield 0
+
+
+def test_a_cancel_ends_the_reading_within_a_part(open_engine, tiny_path: Path, monkeypatch):
+    make_guesses_cheap(monkeypatch)
+    engine = open_engine(tiny_path, draft=tiny_path)
+    parts = watch_reading(monkeypatch)
+    cancelled = decode(engine, LONG, strategy="draft", cancelled=lambda: len(parts) >= 2)
+    assert cancelled.finish == "cancelled"
+    assert len(parts) == 2
+    assert cancelled.stats.output_tokens >= 2  # plain passes went on meanwhile
+    # What was read stays: the next request goes on from there.
+    parts.clear()
+    decode(engine, LONG, strategy="draft")
+    assert parts[0] >= 128
+    assert parts == sorted(parts)
+
+
+def watch_reading(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Keep how many tokens are read after each part."""
+    parts: list[int] = []
+    read = DraftModel.read
+
+    def watched(model: DraftModel, tokens, *, n_more: int):
+        for n_read in read(model, tokens, n_more=n_more):
+            parts.append(n_read)
+            yield n_read
+
+    monkeypatch.setattr(DraftModel, "read", watched)
+    return parts
+
+
+def test_the_time_of_the_draft_model_is_part_of_the_decoding(
+    open_engine, tiny_path: Path, monkeypatch
+):
+    make_guesses_cheap(monkeypatch)
+    engine = open_engine(tiny_path, draft=tiny_path)
+    stats = decode(engine, LONG, strategy="draft").stats
+    assert 0 < stats.draft_s < stats.decode_s
+    assert decode(engine, LONG, strategy="plain").stats.draft_s == 0
 
 
 def test_a_reply_longer_than_the_prompt_fits_the_draft_model(open_engine, tiny_path: Path):

@@ -106,6 +106,8 @@
 ---@field decodeSeconds number
 --- Spent on measuring what passes cost on this machine, for this edit and later ones.
 ---@field calibrationSeconds number
+--- The part of decodeSeconds in which a draft model read the text and guessed.
+---@field draftSeconds number
 
 --- The answer of `redraft.edit` with `wait` false.
 ---@class redraft.EditStarted
