@@ -58,6 +58,7 @@ _LONGEST_LINE: Final = 200  # characters; a file with a longer one is minified, 
 _LONGEST_FILE: Final = 60_000  # bytes
 _LONGEST_REPLY: Final = 20_000  # characters of a file or a class that is its own reply
 _A_FILE: Final = 3  # functions drawn from one
+_CHANGED_SHARE: Final = 0.6  # of the attacks that are made from the code as it was, or changed
 _INSTRUCTION: Final = "use a better error"
 _QUOTED_TEST: Final = "assert check_it(1) == 2\nassert check_it(3) == 4"
 _WORD = re.compile(r"[A-Za-z_]\w{3,}")
@@ -72,8 +73,9 @@ _REFUSED: Final = "refused: "
 class Attack:
     """A reply, and what has to come of it.
 
-    wanted: the whole new texts that are right; none: it has to be refused. may_be_refused: as it
-    may where the right text does not parse. got: the new text, or "refused: " and the reason.
+    wanted: the whole new texts that are right; none: it has to be refused. is_broken: the right
+    text does not parse, so that a refusal, or what was there before, is right as well. got: the new
+    text, or "refused: " and the reason.
     """
 
     law: str
@@ -82,14 +84,14 @@ class Attack:
     name: str
     reply: str
     wanted: tuple[str, ...]
-    may_be_refused: bool
+    is_broken: bool
     got: str
 
     @property
     def holds(self) -> bool:
         if self.got.startswith(_REFUSED):
-            return not self.wanted or self.may_be_refused
-        return self.got in self.wanted
+            return not self.wanted or self.is_broken
+        return self.got in self.wanted or self.is_broken
 
     def describe(self) -> str:
         """Return what was asked and how the outcome differs from what is right."""
@@ -259,7 +261,10 @@ class _Attacker:
     ) -> Attack:
         request = request or self._request
         got = _outcome(request, reply, route)
-        is_refused = got.startswith(_REFUSED)
+        # A bracket too many may be left out with what stands behind it.
+        may_be_broken = got.startswith(_REFUSED) or _TOKEN.findall(got) == _TOKEN.findall(
+            request.text
+        )
         return Attack(
             law=law,
             way=way,
@@ -267,7 +272,9 @@ class _Attacker:
             name=self._name,
             reply=reply,
             wanted=wanted,
-            may_be_refused=is_refused and any(_is_broken(request, text) for text in wanted),
+            is_broken=got not in wanted
+            and may_be_broken
+            and any(_is_broken(request, text) for text in wanted),
             got=got,
         )
 
@@ -344,6 +351,11 @@ class _Attacker:
                 right += [_replace_target(request, as_replied)]
             yield self._try(law, way, reply, *right, request=request, route=route)
 
+    def _draw_original(self) -> Sequence[str]:
+        """Return the function as it is, or with a word changed: what an attack is made from."""
+        changed = self._change_word(self._lines)
+        return changed if changed and self._random.random() < _CHANGED_SHARE else self._lines
+
     def _change_word(self, lines: Sequence[str]) -> list[str]:
         # Under another name a short definition need not be recognised.
         name = set(_WORD.findall(self._name))
@@ -358,13 +370,13 @@ class _Attacker:
     def _change_token(self, times: int) -> list[str]:
         """Return the function with one token of its body left out or written twice."""
         last = self._name.rpartition(".")[2]
-        header = next((at for at, line in enumerate(self._lines) if last in line), 0)
+        first = next((at for at, line in enumerate(self._lines) if last in line), 0)
         tokens = [
             (at, token)
-            # Up to the name each word is a modifier: to leave out `export` is a loss.
-            for at, line in enumerate(self._lines[header + 1 : -1], header + 1)
+            # In front of the name each word is a modifier: to leave out `export` is a loss.
+            for at, line in enumerate(self._lines[:-1])
+            if at > first and last not in line and len(_TOKEN.findall(line)) > 2
             for token in _TOKEN.finditer(line)
-            if len(_TOKEN.findall(line)) > 2
         ]
         if not tokens:
             return []
@@ -405,7 +417,7 @@ class _Attacker:
     def _without_line(self) -> Iterator[Attack]:
         """A statement of one line that the instruction asks to remove."""
         ranges = [first for first, last in self._statement_ranges() if first == last]
-        if ranges:
+        if ranges and not _mixes_endings(self._request.text):
             at = self._random.choice(ranges)
             request = replace(
                 self._request, instruction=f"Remove the line `{self._lines[at].strip()}`."
@@ -425,7 +437,7 @@ class _Attacker:
         comment, ending = self._comment_for(at), _first_ending(text)
         wanted = f"{text[:place]}{comment}{ending}{text[place:]}"
         yield self._try("locality", "insertion", comment, wanted, request=request)
-        indents = [len(read_indent(line)) for line in self._lines[at - 1 : at + 1]]
+        indents = [len(read_indent(line).expandtabs()) for line in self._lines[at - 1 : at + 1]]
         if indents == sorted(indents) and self._lines[at].strip()[0] not in "})]":
             reply = comment.strip()
             yield self._try("locality", "insertion, dedented", reply, wanted, request=request)
@@ -441,18 +453,16 @@ class _Attacker:
     def _shift(self) -> Iterator[Attack]:
         text = self._request.text
         base = read_indent(self._lines[0])
-        for original in (self._lines, self._change_word(self._lines)):
-            if not original:
-                continue
-            indented = "\n".join(f"    {line}" if line.strip() else line for line in original)
-            yield from self._try_lines("shift", "indented", original, reply=indented)
-            if base and all(line.startswith(base) or not line.strip() for line in original):
-                dedented = "\n".join(line.removeprefix(base) for line in original)
-                yield from self._try_lines("shift", "dedented", original, reply=dedented)
-            widths = {len(line) - len(line.lstrip(" ")) for line in original if line.strip()}
-            if any(widths) and not any(width % 4 for width in widths) and "\t" not in text:
-                tabs = "\n".join(_with_tabs(line) for line in original)
-                yield from self._try_lines("shift", "tabs", original, reply=tabs)
+        original = self._draw_original()
+        indented = "\n".join(f"    {line}" if line.strip() else line for line in original)
+        yield from self._try_lines("shift", "indented", original, reply=indented)
+        if base and all(line.startswith(base) or not line.strip() for line in original):
+            dedented = "\n".join(line.removeprefix(base) for line in original)
+            yield from self._try_lines("shift", "dedented", original, reply=dedented)
+        widths = {len(line) - len(line.lstrip(" ")) for line in original if line.strip()}
+        if any(widths) and not any(width % 4 for width in widths) and "\t" not in text:
+            tabs = "\n".join(_with_tabs(line) for line in original)
+            yield from self._try_lines("shift", "tabs", original, reply=tabs)
 
     def _surroundings(self) -> Iterator[Attack]:
         text, target = self._request.text, self._request.target
@@ -468,10 +478,10 @@ class _Attacker:
             start, stop = self._view.first_line, self._view.last_line
             n_above, n_below = max(0, start - first), max(0, last - stop)
             around.append(("class", above[len(above) - n_above :], below[:n_below]))
-        for original in (self._lines, self._change_word(self._lines)):
-            for way, head, tail in around if original else ():
-                reply = "\n".join([*head, *self._whole_lines(original), *tail])
-                yield from self._try_lines("surroundings", way, original, reply=reply)
+        original = self._draw_original()
+        for way, head, tail in around:
+            reply = "\n".join([*head, *self._whole_lines(original), *tail])
+            yield from self._try_lines("surroundings", way, original, reply=reply)
 
     def _whole_lines(self, lines: Sequence[str]) -> list[str]:
         """Return the function's `lines` with what else stands on its first and last one."""
@@ -483,17 +493,15 @@ class _Attacker:
             self._request,
             instruction=f"This is wrong: fix it so that this holds.\n\n{_QUOTED_TEST}",
         )
-        for original in (self._lines, self._change_word(self._lines)):
-            if not original:
-                continue
-            shown = "\n".join(original)
-            fenced = f"```{self._language}\n{shown}\n```"
-            prose = f"Here is the updated code:\n{fenced}\nI changed the error."
-            tags = f"<|im_start|>assistant\n{shown}<|im_end|>"
-            for way, reply in (("fences", fenced), ("prose", prose), ("tags", tags)):
-                yield from self._try_lines("dress", way, original, reply=reply)
-            quoted = f"{shown}\n\n{_QUOTED_TEST}"
-            yield from self._try_lines("dress", "quoted code", original, quoting, reply=quoted)
+        original = self._draw_original()
+        shown = "\n".join(original)
+        fenced = f"```{self._language}\n{shown}\n```"
+        prose = f"Here is the updated code:\n{fenced}\nI changed the error."
+        tags = f"<|im_start|>assistant\n{shown}<|im_end|>"
+        for way, reply in (("fences", fenced), ("prose", prose), ("tags", tags)):
+            yield from self._try_lines("dress", way, original, reply=reply)
+        quoted = f"{shown}\n\n{_QUOTED_TEST}"
+        yield from self._try_lines("dress", "quoted code", original, quoting, reply=quoted)
 
     def _statement_ranges(self, kinds: re.Pattern[str] | None = None) -> list[tuple[int, int]]:
         """Return first and last lines of the statements that have their lines to themselves."""
@@ -561,12 +569,15 @@ def _is_broken(request: EditRequest, new_text: str) -> bool:
     """Return True where a guard may take `new_text` for broken: then it may refuse the edit."""
     text, target, language = request.text, request.target, request.language or ""
     n_behind = len(text) - target.stop
-    new_target = new_text[target.start : len(new_text) - n_behind]
+    # In a file that is broken elsewhere the target alone tells.
+    old_alone, new_alone = (
+        textwrap.dedent(code)
+        for code in (target.of(text), new_text[target.start : len(new_text) - n_behind])
+    )
     return (
         syntax.parse_errors(new_text, language) > syntax.parse_errors(text, language)
-        # In a file that is broken elsewhere the target alone tells.
-        or syntax.parse_errors(textwrap.dedent(new_target), language)
-        > syntax.parse_errors(textwrap.dedent(target.of(text)), language)
+        or syntax.parse_errors(new_alone, language) > syntax.parse_errors(old_alone, language)
+        or syntax.compiles(old_alone, language) > syntax.compiles(new_alone, language)
         or not syntax.compiles(new_text, language)
         or bool(syntax.redeclared(new_text, language) - syntax.redeclared(text, language))
     )

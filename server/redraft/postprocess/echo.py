@@ -105,8 +105,10 @@ def strip_around_target(
     if not any(map(is_significant, cut)) or 2 * len(middle) < max(1, len(target_lines)):
         return lines
     first, last = target_lines[0], target_lines[-1]
+    if not _are_alike(first, middle[0]) and len(middle) != len(target_lines):
+        return lines
     # Another line such as the last one may close what stands around the target.
-    if not _are_alike(first, middle[0]) or not _are_alike(last, middle[-1]):
+    if not _are_alike(last, middle[-1]):
         return lines
     if middle.count(middle[-1]) != target_lines.count(last):
         return lines
@@ -170,13 +172,17 @@ def strip_around_fragment(
     for n_before, n_after in ((n, m) for n in before for m in after):
         whole = "\n".join(lines[n_before : len(lines) - n_after]).strip()
         cut = (*reply_lines[:n_before], *reply_lines[len(lines) - n_after :])
-        if not any(map(str.isalnum, "".join((head, tail, *cut)))):
-            continue
         if not cut and fragment.startswith(head) and fragment.endswith(tail):
             continue
         is_whole = len(whole) >= len(head) + len(tail)
-        if is_whole and whole.startswith(head) and whole.endswith(tail):
-            return whole[len(head) : len(whole) - len(tail)].split("\n")
+        if not (is_whole and whole.startswith(head) and whole.endswith(tail)):
+            continue
+        piece = whole[len(head) : len(whole) - len(tail)].split("\n")
+        ends, own_ends = (piece[0], piece[-1]), (fragment.split("\n")[0], fragment.split("\n")[-1])
+        # Brackets alone are found around anything: then the fragment has to be in between.
+        says = any(map(str.isalnum, "".join((head, tail, *cut))))
+        if says or (cut and all(map(_are_alike, own_ends, ends))):
+            return piece
     return lines
 
 

@@ -169,7 +169,9 @@ def _extend_to_kept(reply: ParsedReply, definition: ReplyDefinition) -> ReplyDef
             )
             if at in taken or (kept[at] is None and line.strip() and not is_changed):
                 break
-            if is_significant(line):
+            # A bracket ends the target, but says nothing above it.
+            is_end = at >= definition.stop and kept[at] is not None and line.strip()
+            if is_significant(line) or is_end:
                 furthest = at
         return furthest
 

@@ -217,15 +217,20 @@ def _choose_base(request: EditRequest, view: TargetView, lines: Sequence[str]) -
     below = find_filled_line(to_lf(request.text[request.target.stop :]).split("\n"))
     style = Indentation.of(to_lf(request.text))
     first, *indents = map(read_indent, (find_filled_line(lines), above, below))
-    columns, high, low = map(style.width, (first, *indents))
+    # Where tabs and spaces are mixed, a tab goes to the next eighth column.
+    is_mixed = {" ", "\t"} <= set("".join(indents))
+    high, low = (len(each.expandtabs()) if is_mixed else style.width(each) for each in indents)
+    columns = style.width(first)
     if low > high:  # in the block that the line above opens
         return indents[1]
     furthest = indents[0]
-    is_comment = above.lstrip().startswith(syntax.comment_openers(request.language))
+    openers = (*syntax.comment_openers(request.language), "*")
+    is_comment = above.lstrip().startswith(openers)
     if _OPENING.search(above) and not is_comment:
-        # In its empty block; but `case 1:` may stand below `switch (n) {`.
+        # In its empty block, or on a level with what it opens: `case 1:` below `switch (n) {`.
+        is_empty = low < high or bool(_CLOSING.match(below))
         low, high = high, high + style.columns
-        furthest = style.render(high)
+        furthest = style.render(high) if is_empty else indents[1]
     elif low == high:
         furthest = indents[1]
     if first in indents:
@@ -233,8 +238,9 @@ def _choose_base(request: EditRequest, view: TargetView, lines: Sequence[str]) -
     return style.render(columns) if low <= columns <= high else furthest
 
 
+_CLOSING = re.compile(r"\s*(?:[})\]]|end\b|fi\b|done\b|$)")
 # What a line ends in behind which code may stand further right: `if x:`, `foo(`, `do |x|`.
-_OPENING = re.compile(r"(?:[{(\[=>|]|(?<!:):|\b(?:do|then|else|begin|try|of|where|in))\s*$")
+_OPENING = re.compile(r"(?:[{(\[=>|]|(?<![:\s]):|\b(?:do|then|else|begin|try|of|where|in))\s*$")
 
 
 def _join_to_line(request: EditRequest, view: TargetView, first: str, new: str, ending: str) -> str:

@@ -310,7 +310,9 @@ def test_what_the_parser_does_not_see_is_told_by_the_lines(path, text, target, r
     [
         pytest.param("def f():\n    g()\n", "def f():\n", "# why", "    # why\n", id="in a block"),
         pytest.param("if (a) {\n}\n", "if (a) {\n", "  b();", "  b();\n", id="in an empty block"),
-        pytest.param("f() {\n\tg\n    h\n}\n", "\tg\n", "# why", "    # why\n", id="mixed tabs"),
+        pytest.param("    if a {\n\tb\n    }\n", "if a {\n", "// c", "\t// c\n", id="a tab for eight"),
+        pytest.param("  if (a &&\n      b) {\n      c();\n  }\n", "b) {\n", "d();", "      d();\n", id="no deeper than a long condition"),
+        pytest.param("f() {\n    g\n    h\n\tk\n\tk\n}\n", "g\n", "# why", "    # why\n", id="spaces among tabs"),
         pytest.param(
             "def f():\n    g()\n    h()\n", "g()\n", "    g()\n    i()\n    h()", "    i()\n",
             id="between the lines around it",
@@ -326,8 +328,17 @@ def test_what_the_parser_does_not_see_is_told_by_the_lines(path, text, target, r
 )  # fmt: skip
 def test_an_insertion_takes_its_place_from_the_lines_around_it(text, above, reply, new):
     at = text.index(above) + len(above)
-    path = "a.py" if "def" in text else "a.sh" if "\t" in text else "a.js"
+    path = "a.py" if "def" in text else "a.sh" if "f() {" in text else "a.js"
     assert read(ask(text, at, at, path=path), reply) == new
+
+
+def test_a_function_that_shares_its_line_is_found_between_brackets():
+    text = "t = setmetatable({\n}, {\n{ get = function()\n  return 1\nend\n}})\n"
+    start, stop = text.index("get"), text.index("end") + 3
+    request = ask(text, start, stop, path="a.lua")
+    assert read(request, "}, {\n{ get = function()\n  return 2\nend\n}})") == text[
+        start:stop
+    ].replace("1", "2")
 
 
 def test_tests_of_the_instruction_do_not_follow_a_fragment():
