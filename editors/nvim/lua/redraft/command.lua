@@ -27,7 +27,8 @@ local function read_target(command)
   if command.range == 0 then
     return true, nil
   end
-  local target, problem = require("redraft.target").from_lines(command.line1, command.line2)
+  local targets = require("redraft.target")
+  local target, problem = targets.from_range_of_command(command.range, command.line1, command.line2)
   if problem then
     notify.warn(problem)
   end

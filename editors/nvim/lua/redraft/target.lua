@@ -179,12 +179,13 @@ function M.from_marks(kind, from, to)
   return M.from_selection(buf, kind, { start[1] - 1, start[2] }, { stop[1] - 1, stop[2] })
 end
 
---- Return what a command's lines stand for: the selection where they are its lines, else the lines.
+--- Return what a command's range stands for: the selection where it may be '<,'>, else its lines.
+---@param range integer how many lines were given; '<,'> are two, and the line in :.Redraft is one
 ---@param line1 integer from 1
 ---@param line2 integer
 ---@return redraft.Target?, string? problem
-function M.from_lines(line1, line2)
-  if vim.fn.line("'<") == line1 and vim.fn.line("'>") == line2 then
+function M.from_range_of_command(range, line1, line2)
+  if range == 2 and vim.fn.line("'<") == line1 and vim.fn.line("'>") == line2 then
     return M.from_marks(vim.fn.visualmode(), "<", ">")
   end
   return M.from_selection(vim.api.nvim_get_current_buf(), "V", { line1 - 1, 0 }, { line2 - 1, 0 })
