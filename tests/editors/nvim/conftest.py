@@ -204,7 +204,9 @@ def vim(shared_vim: Vim) -> Vim:
     shared_vim.lua("require('redraft.preview').clear()")
     shared_vim.nvim.command("silent! autocmd! Boom")
     shared_vim.nvim.command("silent! tabonly | silent! only | silent! %bwipeout! | enew")
-    shared_vim.lua(f"vim.g.redraft, _G.choice, _G.offered = nil, nil, nil\n{_RECORD}")
+    shared_vim.lua(
+        f"vim.g.redraft, _G.choice, _G.offered = nil, nil, nil\nvim.o.columns = 140\n{_RECORD}"
+    )
     return shared_vim
 
 

@@ -140,7 +140,7 @@ def test_health_names_a_missing_program_and_wrong_options(start: Callable[..., V
     vim.nvim.command("checkhealth redraft")
     report = vim.get_text()
     assert "ERROR cannot run `/nowhere/redraft`" in report
-    assert "pip install redraft" in report
+    assert "docs/install.md" in report
     assert 'ERROR vim.g.redraft.preview must be "tab", "float" or "none", not 1' in report
     assert "no server runs" in report
 

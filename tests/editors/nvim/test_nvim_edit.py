@@ -50,6 +50,17 @@ def test_the_preview_is_a_diff_in_a_tab_page_that_says_its_keys(vim: Vim) -> Non
     assert not vim.lua("return vim.bo.modifiable")
 
 
+def test_the_preview_says_its_keys_on_a_screen_of_80_columns(vim: Vim) -> None:
+    vim.nvim.command("set columns=80")
+    vim.open(SHOP)
+    vim.go_to("item.price")
+    vim.open_preview(RENAME)
+    winbar = vim.lua(
+        "return vim.api.nvim_eval_statusline(vim.wo.winbar, { use_winbar = true, winid = 0 }).str"
+    )
+    assert winbar.strip() == "a accept  q reject  r retry"
+
+
 @pytest.mark.parametrize(
     "leave", ["q", ":q<CR>", ":tabclose<CR>", "<C-w>h:q<CR>", ":Redraft reject<CR>"]
 )
@@ -215,6 +226,19 @@ def test_a_selection_is_exactly_what_is_edited(
     vim.type_keys("a")
     vim.wait_for_message("change")
     assert vim.get_bytes(path) == LINES.replace(selected, "REPLACED").encode()
+
+
+@pytest.mark.parametrize("line", [".", "1", ""])
+def test_one_line_is_the_line_and_not_what_was_selected_in_it_once(vim: Vim, line: str) -> None:
+    path = vim.open(LINES)
+    vim.type_keys("/price<CR>ve<Esc>")
+    vim.wait_for('vim.fn.line("\'<") == 1')
+    if not line:  # but the selection, where that is what is meant
+        vim.edit(script(reply="REPLACED\n```\n"), "'<,'>Redraft edit")
+        assert vim.get_bytes(path) == LINES.replace("price", "REPLACED").encode()
+        return
+    vim.edit(script(reply="REPLACED\n```\n"), f"{line}Redraft edit")
+    assert vim.get_bytes(path) == b"REPLACED\n" + LINES.partition("\n")[2].encode()
 
 
 def test_a_block_of_several_lines_is_refused(vim: Vim) -> None:

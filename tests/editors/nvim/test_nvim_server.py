@@ -50,7 +50,7 @@ def test_a_missing_program_is_named_with_its_cure(start: Start) -> None:
     vim = start(command=("/nowhere/redraft", "serve"), config="return")
     vim.open(SHOP, is_attached=False)
     vim.nvim.command(f"Redraft edit {RENAME}")
-    assert "pip install redraft" in vim.wait_for_message('cannot run "/nowhere/redraft"')
+    assert "docs/install.md" in vim.wait_for_message('cannot run "/nowhere/redraft"')
     vim.nvim.command("Redraft")  # asks for no instruction that nobody could carry out
     assert len(vim.get_messages()) == 2
     assert vim.lua("return vim.api.nvim_get_mode().mode") == "n"

@@ -144,7 +144,7 @@ function M.start(buf)
     return false
   elseif type(cmd) == "table" and vim.fn.executable(cmd[1]) == 0 then
     notify.error(
-      ("cannot run %q: install redraft (pip install redraft) or name it with"):format(cmd[1])
+      ("cannot run %q: install redraft (docs/install.md) or name it with"):format(cmd[1])
         .. ' vim.lsp.config("redraft", { cmd = { "/path/to/redraft", "serve" } })'
     )
     return false

@@ -33,7 +33,7 @@ function M._check_program()
   local path = vim.fn.exepath(cmd[1])
   if path == "" then
     vim.health.error(("cannot run `%s`"):format(cmd[1]), {
-      "install redraft: `pip install redraft`",
+      "install redraft: docs/install.md of its repository says how",
       'or name it: `vim.lsp.config("redraft", { cmd = { "/path/to/redraft", "serve" } })`',
     })
     return nil

@@ -283,7 +283,9 @@ function M._format_winbar(proposal, width)
     return (text:gsub("%%", "%%%%"))
   end
   local hints = M._format_hints()
-  local title = M._format_title(proposal, math.max(20, width - #hints - 4))
+  local room = width - vim.fn.strdisplaywidth(hints) - 4
+  -- The keys come first: of a window that is 40 columns wide they leave no room for a title.
+  local title = room < 20 and "" or M._format_title(proposal, room)
   return (" %s%%=%s "):format(escape(title), escape(hints))
 end
 
