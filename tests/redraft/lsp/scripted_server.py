@@ -113,6 +113,8 @@ def _script(prompt: Prompt) -> dict[str, Any]:
 def _reply(script: dict[str, Any], prompt: Prompt) -> str:
     if "reply" in script:
         return script["reply"]
+    if prompt.stop == ("\n",):  # the first step of a second try asks for a sentence
+        return "The code was not complete.\n"
     old, new = script["sub"]
     fence = prompt.stop[0].strip()
     assert not old or old in prompt.source, "the script replaces what is not there"
