@@ -88,7 +88,7 @@ class Measurement:
         return CostCurve(self.rows, self.seconds)
 
 
-class Step(NamedTuple):
+class CalibrationStep(NamedTuple):
     """What is measured next: the time of a pass of `rows` rows, and its bits if `is_probe`."""
 
     rows: int
@@ -207,7 +207,7 @@ class CalibrationStore:
 
     def steps(
         self, depth: int, *, flash_attention: bool, max_rows: int, is_refresh: bool = False
-    ) -> Iterator[Step]:
+    ) -> Iterator[CalibrationStep]:
         """Yield what is to be measured behind `depth` tokens, the most useful first.
 
         Each step takes into account what was found by then. They end once all is known, unless
@@ -218,17 +218,21 @@ class CalibrationStore:
         probed = counts if flash_attention else []
         for rows in counts:
             if rows in probed and self._needs_probe(bucket, rows, 1):
-                yield Step(rows, is_probe=True)
+                yield CalibrationStep(rows, is_probe=True)
             n_wanted = 2 if rows == 1 else 1  # one row is what all others are held against
             for _ in range(n_wanted if _may_pay(bucket, rows) else 0):
                 if len(bucket.times.get(rows, ())) < n_wanted:
-                    yield Step(rows, is_probe=False)
-        yield from (Step(rows, is_probe=False) for rows in _find_strange_times(bucket, max_rows))
+                    yield CalibrationStep(rows, is_probe=False)
+        yield from (
+            CalibrationStep(rows, is_probe=False) for rows in _find_strange_times(bucket, max_rows)
+        )
         for rows in probed:
             if self._needs_probe(bucket, rows, N_PROBES):
-                yield Step(rows, is_probe=True)
+                yield CalibrationStep(rows, is_probe=True)
         if is_refresh:
-            yield from (Step(n, is_probe=False) for n in list(bucket.times) if n <= max_rows)
+            yield from (
+                CalibrationStep(n, is_probe=False) for n in list(bucket.times) if n <= max_rows
+            )
 
     def is_complete(self, depth: int, *, flash_attention: bool, max_rows: int) -> bool:
         """Tell whether all is known about passes behind `depth` tokens."""
@@ -410,13 +414,13 @@ class _Place:
         self._expected: list[npt.NDArray[np.float32]] = []  # of the first rows of the text
         self._n_cells = 0
 
-    def has_room(self, step: Step) -> bool:
+    def has_room(self, step: CalibrationStep) -> bool:
         n_rows = step.rows
         if step.is_probe:
             n_rows += self._offset(step.rows) + self._store.anchor - 1
         return self.depth + n_rows <= self._context.n_ctx
 
-    def predict_tokens(self, step: Step) -> float:
+    def predict_tokens(self, step: CalibrationStep) -> float:
         """Return the time of a step in units of T(1)."""
         rows, anchor = step.rows, self._store.anchor
         n_tokens = self._predict_pass(rows)
@@ -426,7 +430,7 @@ class _Place:
             n_tokens += -(-n_missing // widest) * self._predict_pass(widest)
         return n_tokens
 
-    def run(self, step: Step) -> Iterator[None]:
+    def run(self, step: CalibrationStep) -> Iterator[None]:
         """Run the passes of a step; yields after each."""
         if step.is_probe:
             yield from self._probe(step.rows)

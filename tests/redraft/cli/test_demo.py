@@ -15,7 +15,7 @@ def test_the_demo_makes_its_edit_and_measures_the_gain(coder_model, run_cli) -> 
     assert re.search(r"if (not )?tax_free", added)
     assert re.search(
         r"\n\d+ prompt tokens, \d+ output tokens in \d+ passes, \d+\.\d tokens/pass,"
-        r" \d+\.\d tokens/s, \d+\.\d times plain decoding \(\d+\.\d tokens/s, (the same|another)"
+        r" \d+\.\d tokens/s(, \d+\.\d s of calibration)?, \d+\.\d times plain decoding \(\d+\.\d tokens/s, (the same|another)"
         r" text\)\n\nOn a file of your own:\n\n(  redraft \w+ .*\n){3}$",
         ran.out,
     )

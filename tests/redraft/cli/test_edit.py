@@ -112,7 +112,11 @@ def test_json_is_one_object_with_the_keys_that_are_promised(shop: Path, run_cli)
 
 @pytest.mark.parametrize(
     ("seconds", "expected"),
-    [(0.0, "0.0 tokens/s"), (0.004, "0.0 tokens/s"), (1.26, "1.3 s of calibration")],
+    [
+        (0.0, "0.0 tokens/s"),
+        (0.004, "0.0 tokens/s"),
+        (1.26, "1.3 s of calibration"),
+    ],
 )
 def test_calibration_is_told_where_it_can_be_felt(seconds: float, expected: str):
     assert format_stats(Stats(calibration_s=seconds)).endswith(f", {expected}")
