@@ -126,7 +126,7 @@ export interface EditOptions {
   /**
    * What may change: the function around the range's start (the range's lines, where it is in
    * none), exactly the range, or everything. Default: a selection if there is one, else the
-   * function.
+   * function; at a cursor on an empty line outside of functions, an insertion there.
    */
   readonly scope?: Scope | null;
   /** Return the edit instead of applying it. */

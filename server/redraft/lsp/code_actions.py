@@ -119,7 +119,7 @@ def _is_cursor(span: Span, action: Action, document: OpenDocument, client: Clien
     needs lines, any part of a line is too little.
     """
     selected = span.of(document.text)
-    if _WORD.fullmatch(selected):
+    if not selected or _WORD.fullmatch(selected):
         return True
     line = document.index.line_span(document.index.line_at(span.start))
     whole = line.of(document.text)

@@ -168,7 +168,7 @@ class EditOptions(_DocumentKeys, total=False):
     scope: Scope | None
     """What may change: the function around the range's start (the range's lines, where it is in
     none), exactly the range, or everything. Default: a selection if there is one, else the
-    function."""
+    function; at a cursor on an empty line outside of functions, an insertion there."""
 
     preview: bool | None
     """Return the edit instead of applying it."""

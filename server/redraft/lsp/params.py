@@ -89,8 +89,9 @@ def find_target(command: EditCommand, index: LineIndex, language: str | None, un
     """Return the span that `command` is about, in the document that `index` is of.
 
     A selection is exactly the selection. A function is the innermost around the range's start;
-    where a range is in none, it stands for its lines. Raises InputError saying what to select
-    instead.
+    where a range is in none, it stands for its lines. A cursor on an empty line outside of
+    functions stands for itself unless a function was asked for: the edit is an insertion there.
+    Raises InputError saying what to select instead.
     """
     if command.scope == "file":
         return Span(0, len(index.text))
@@ -100,12 +101,23 @@ def find_target(command: EditCommand, index: LineIndex, language: str | None, un
     if command.scope == "selection" or (command.scope is None and len(span)):
         return span
     line, column = index.position(span.start, "utf-32")
+    is_insertion = (
+        command.scope is None and not len(span) and not index.line_span(line).of(index.text).strip()
+    )
     if language is not None:
         try:
             return target_at(index.text, language, line, column).span
         except InputError:
+            if is_insertion:
+                return span
             if not len(span):
-                raise
+                message = (
+                    f"line {line + 1} is in no function or class: put the cursor into one, or "
+                    "select what to edit"
+                )
+                raise InputError(message) from None
+    elif is_insertion:
+        return span
     elif not len(span):
         raise InputError("redraft cannot find functions in this language: select what to edit")
     # Whole lines without the last one's ending. A selection that stops at the start of a line,

@@ -241,6 +241,18 @@ def test_one_line_is_the_line_and_not_what_was_selected_in_it_once(vim: Vim, lin
     assert vim.get_bytes(path) == b"REPLACED\n" + LINES.partition("\n")[2].encode()
 
 
+@pytest.mark.parametrize(("text", "at"), [("", 1), ("import os\n\n\nprint(os)\n", 2)])
+def test_an_edit_of_an_empty_line_is_an_insertion(vim: Vim, text: str, at: int) -> None:
+    path = vim.open(text)
+    vim.nvim.command(f"{at}")
+    vim.edit(script(reply="new = 1\n```\n"))
+    lines = text.split("\n")
+    assert vim.get_bytes(path).decode().split("\n")[at - 1] == "new = 1"
+    assert [line for line in vim.get_text().split("\n") if line and line != "new = 1"] == [
+        line for line in lines if line
+    ]
+
+
 def test_a_block_of_several_lines_is_refused(vim: Vim) -> None:
     path = vim.open(LINES)
     vim.type_keys(f"<C-v>jl:Redraft edit {RENAME}<CR>")

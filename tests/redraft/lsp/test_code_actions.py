@@ -90,7 +90,7 @@ FREE = ("simplify", "own")
             "        amount += item.price * item.count", (), (*NEED_LINES, *FREE), id="all"
         ),
         pytest.param("items:\n        amount", (), (*NEED_LINES, *FREE), id="parts of two lines"),
-        pytest.param("", NEED_LINES, FREE, id="nothing, which every scope takes for the cursor"),
+        pytest.param("", (*NEED_LINES, *FREE), (), id="nothing"),
     ],
 )
 def test_a_range_that_says_too_little_is_the_cursor(

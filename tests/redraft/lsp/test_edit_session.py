@@ -584,7 +584,8 @@ async def test_a_client_that_does_not_declare_it_is_asked_to_apply_an_edit_and_b
         ({"position": {"line": -1, "character": 0}}, -32602, "count from 0"),
         ({"preview": "yes"}, -32602, "preview"),
         ({}, -32803, "position or a range"),
-        ({"position": {"line": 1, "character": 0}}, -32803, "no function"),
+        ({"position": {"line": 0, "character": 0}}, -32803, "or select what to edit"),
+        ({"position": {"line": 1, "character": 0}, "scope": "function"}, -32803, "no function"),
     ],
     ids=lambda value: str(value)[:40],
 )
@@ -599,6 +600,30 @@ async def test_a_wrong_request_is_answered_with_what_is_wrong(
         error = await error_of(answer)
         assert error.code == code
         assert message in error.message
+
+
+@pytest.mark.parametrize(
+    ("uri", "text", "at"),
+    [
+        (URI, "", 0),
+        (URI, "import os\n\n\n\nprint(os)\n", 11),
+        (URI, "import os\n", 10),
+        ("file:///work/notes.odd", "one\n\ntwo\n", 4),
+    ],
+    ids=["an empty file", "between statements", "the last line", "a language without grammar"],
+)
+async def test_on_an_empty_line_outside_of_functions_the_edit_is_an_insertion(
+    uri: str, text: str, at: int
+) -> None:
+    async with Editor() as editor:
+        document = editor.open(uri, text, "python" if uri == URI else "odd")
+        cursor = document.position(at, editor.unit)
+        answer = await editor.edit(document, script(reply="new = 1\n```\n"), position=cursor)
+        assert answer["outcome"] == "applied"
+        before, after = text[:at], text[at:]
+        assert document.text.startswith(before + "new = 1")
+        assert document.text.endswith(after)
+        assert document.text.replace("new = 1", "").strip("\n") == text.strip("\n")
 
 
 async def test_a_language_without_grammar_can_be_edited_by_selection() -> None:

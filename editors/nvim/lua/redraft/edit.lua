@@ -116,7 +116,7 @@ function M.from_action(command, context)
     return
   end
   local is_empty = vim.deep_equal(params.range.start, params.range["end"])
-  local scope = params.scope or (is_empty and "function" or "selection")
+  local scope = params.scope or (not is_empty and "selection" or nil)
   M.begin(targets.from_range(buf, scope, params.range, server.offset_encoding), {
     instruction = params.instruction,
     question = params.question,

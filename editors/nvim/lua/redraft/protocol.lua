@@ -47,7 +47,8 @@
 --- The cursor, where there is no `range`.
 ---@field position? lsp.Position
 --- What may change: the function around the range's start (the range's lines, where it is in none),
---- exactly the range, or everything. Default: a selection if there is one, else the function.
+--- exactly the range, or everything. Default: a selection if there is one, else the function; at a
+--- cursor on an empty line outside of functions, an insertion there.
 ---@field scope? redraft.Scope
 --- Return the edit instead of applying it.
 ---@field preview? boolean

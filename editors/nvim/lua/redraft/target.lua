@@ -93,7 +93,8 @@ function Target:release()
   end
 end
 
---- Return the function around a window's cursor, or with the scope `file` the whole file.
+--- Return the function around a window's cursor, or where there is none, an empty line as the place
+--- of an insertion; with the scope `file` the whole file.
 ---@param win integer
 ---@param scope? redraft.Scope
 ---@return redraft.Target
@@ -102,7 +103,7 @@ function M.at_cursor(win, scope)
   local buf = vim.api.nvim_win_get_buf(win)
   local line = vim.api.nvim_buf_get_lines(buf, row - 1, row, false)[1] or ""
   column = math.min(column, #line)
-  return create(buf, scope or "function", { row - 1, column, row - 1, column })
+  return create(buf, scope, { row - 1, column, row - 1, column })
 end
 
 --- Return the byte column behind the character at `column`, from 0.
