@@ -296,27 +296,42 @@ class _Part:
             # The parser skips what is around it, so that offsets are those of the whole text.
             ends = content.start_point, content.end_point, content.start_byte, content.end_byte
             parser.included_ranges = [Range(*ends)]
+        self._other_problems: list[Node] = []
         self.root = self._parse(parser)
         self.parent_id = content.parent.id if content is not None and content.parent else None
 
     def _parse(self, parser: Parser) -> Node:
         """Parse the text; with what the grammar does not know replaced, where that goes better."""
-        root = parser.parse(self._data).root_node
+        root = self._parse_newer(parser, self._data)
+        if root.has_error and self.grammar.directive:
+            # `#ifdef A`, `if (a) {`, `#else`, `if (b) {`, `#endif`: no branch is whole by itself.
+            first, others = _split_branches(self._data)
+            if first != self._data:
+                first_root, other_root = (self._parse_newer(parser, d) for d in (first, others))
+                problems = [*self._problems(first_root), *self._problems(other_root)]
+                if len(problems) < len(self._problems(root)):
+                    self._other_problems = self._problems(other_root)
+                    return first_root
+        return root
+
+    def _parse_newer(self, parser: Parser, data: bytes) -> Node:
+        """Parse `data`; with what is newer than the grammar replaced, where that goes better."""
+        root = parser.parse(data).root_node
         if root.has_error and self.grammar.newer:
-            replaced = self._data
+            replaced = data
             for pattern, filler in self.grammar.newer.items():
                 for _ in range(_MAX_NEWER):
                     if (changed := pattern.sub(partial(_fill, filler), replaced)) == replaced:
                         break
                     replaced = changed
-            if replaced != self._data:
+            if replaced != data:
                 replaced_root = parser.parse(replaced).root_node
                 if len(self._problems(replaced_root)) < len(self._problems(root)):
                     return replaced_root
         return root
 
     def problems(self) -> list[Node]:
-        return self._problems(self.root)
+        return [*self._problems(self.root), *self._other_problems]
 
     def _problems(self, root: Node) -> list[Node]:
         if not root.has_error:
@@ -605,6 +620,41 @@ def parse(text: str, language: str) -> SyntaxTree:
     Raises InputError where `language` is none of ours.
     """
     return SyntaxTree(text, language)
+
+
+def _split_branches(data: bytes) -> tuple[bytes, bytes]:
+    """Return `data` with the first branch of each #if, and with what is in its others instead.
+
+    Spaces take the place of the rest, and of the #if lines themselves.
+    """
+    lines = data.splitlines(keepends=True)
+    directives = [match[1] if (match := _CONDITIONAL.match(line)) else b"" for line in lines]
+    # The #if lines around each line, with the number of the branch that it is in.
+    around: list[tuple[tuple[int, int], ...]] = []
+    stack: list[tuple[int, int]] = []
+    for at, word in enumerate(directives):
+        if word == b"endif" and stack:
+            stack.pop()
+        elif word.startswith(b"el") and stack:
+            opening, branch = stack[-1]
+            stack[-1] = (opening, branch + 1)
+        elif word.startswith(b"if"):
+            stack.append((at, 0))
+        around.append(tuple(stack))
+    # Without another branch the first is there in both.
+    divided = {opening for stand in around for opening, branch in stand if branch}
+    first: list[bytes] = []
+    others: list[bytes] = []
+    for line, word, stand in zip(lines, directives, around, strict=True):
+        blank = _VISIBLE.sub(b" ", line)
+        first.append(blank if word or any(branch for _, branch in stand) else line)
+        is_first = any(opening in divided and not branch for opening, branch in stand)
+        others.append(blank if word or is_first else line)
+    return b"".join(first), b"".join(others)
+
+
+_CONDITIONAL = re.compile(rb"[ \t]*#[ \t]*(if|ifdef|ifndef|elif|elseif|else|endif)\b")
+_VISIBLE = re.compile(rb"[^\n]")
 
 
 def _fill(filler: bytes, match: re.Match[bytes]) -> bytes:

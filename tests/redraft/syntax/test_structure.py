@@ -18,6 +18,7 @@ import pytest
 from redraft.errors import InputError
 from redraft.syntax import (
     import_statements,
+    parse_errors,
     parse_problems,
     prose,
     statements,
@@ -390,3 +391,32 @@ class TestAgainstPythonsOwnParser:
                 inside |= set(range(token.start[0], token.end[0]))
         assert inside <= verbatim_lines(text, "python")
         assert verbatim_lines(text, "python") == inside or sys.version_info >= (3, 12)  # f-strings
+
+
+SPLIT = """int open_it(int a)
+{
+#ifdef A
+    if (a) {
+#else
+    if (!a) {
+#endif
+        b();
+    }
+    return a;
+}
+
+int f(int a)
+{
+    return a;
+}
+"""
+
+
+def test_a_brace_in_each_branch_of_the_preprocessor_opens_one_block():
+    assert not parse_errors(SPLIT, "c")
+    assert [target.name for target in targets(SPLIT, "c")] == ["open_it", "f"]
+
+
+@pytest.mark.parametrize("line", ["if (a) {", "if (!a) {", "b();"])
+def test_what_breaks_in_one_branch_is_an_error(line):
+    assert parse_errors(SPLIT.replace(line, f"{line[:-1]}((;"), "c")
