@@ -79,6 +79,7 @@ const STATS: EditStats = {
   prefillSeconds: 0.1,
   decodeSeconds: 0.5,
   calibrationSeconds: 0,
+  draftSeconds: 0,
   tokensPerPass: 4,
   tokensPerSecond: 80,
 };
