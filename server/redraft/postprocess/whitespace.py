@@ -98,6 +98,8 @@ def fit_lines(
     belongs; None: where the first shown line stands. keeps_trailing: as of `align`.
     """
     alignment = _strip_common_prefix(alignment)
+    if not content:
+        alignment = _restore_common_prefix(alignment)
     reply = alignment.reply
     style = Indentation.of("\n".join(line for at, line in enumerate(reply) if at not in content))
     mapping = _IndentMapping(alignment, style, target, frozenset(content), base)
@@ -126,6 +128,26 @@ def _strip_common_prefix(alignment: Alignment) -> Alignment:
     if not prefix or prefix.strip() or not is_common:
         return alignment
     return replace(alignment, reply=tuple(line.removeprefix(prefix) for line in alignment.reply))
+
+
+def _restore_common_prefix(alignment: Alignment) -> Alignment:
+    """Return the alignment with the white space that all of the target has in front.
+
+    The other way round: a reply that was dedented as text, where tabs and spaces are mixed.
+    """
+    kept = [
+        (line, alignment.shown[source])
+        for line, source in zip(alignment.reply, alignment.kept, strict=True)
+        if source is not None and line.strip()
+    ]
+    prefixes = {target_line.removesuffix(line) for line, target_line in kept}
+    prefix = prefixes.pop() if len(prefixes) == 1 else ""
+    # Kept lines in column 0 do not tell whether the rest is indented as the file is.
+    is_told = any(read_indent(line) for line, _ in kept)
+    if not prefix or prefix.strip() or not is_told:
+        return alignment
+    reply = tuple(f"{prefix}{line}" if line.strip() else line for line in alignment.reply)
+    return replace(alignment, reply=reply)
 
 
 class _IndentMapping:

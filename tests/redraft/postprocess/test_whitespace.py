@@ -152,6 +152,12 @@ def test_what_all_of_a_reply_has_in_front_goes_where_tabs_and_spaces_are_mixed()
     assert fit(shown, reply) == "f() {|    if (a)|\tc();|  }"
 
 
+def test_what_all_of_a_reply_lacks_in_front_comes_back_where_tabs_and_spaces_are_mixed():
+    shown = "\tf()|\t  {|\t    a = (b|\t\t- c);|\t  }"
+    reply = "f()|  {|    a = (b|\t- d);|  }"
+    assert fit(shown, reply) == shown.replace("- c", "- d")
+
+
 def test_where_kept_lines_are_the_files_own_nothing_moves():
     shown = "      f()|      {|\tint a = 1;|\treturn a;|      }"
     reply = shown.replace("{|", "{|\t// why|")
