@@ -9,7 +9,7 @@ from tests.redraft_lookup.words import MERGING, PLAIN, Edit, Words, draft_edit
 
 from redraft_lookup.copying import CopyDrafter
 from redraft_lookup.cost import CostCurve
-from redraft_lookup.draft import Observation
+from redraft_lookup.draft import EMPTY, Observation
 from redraft_lookup.llama_cpp_rules import NgramMod
 
 curves = pytest.mark.parametrize(
@@ -243,12 +243,24 @@ def test_five_scattered_edits_take_far_fewer_passes_than_ngram_mod(seed: int):
     assert len(mod.rows) >= 2.5 * len(edit.rows)
 
 
-def test_drafts_keep_to_their_budget():
+@pytest.mark.parametrize(
+    "curve",
+    [
+        pytest.param(SLOPE_CURVE, id="slope"),
+        pytest.param(STAIRCASE_CURVE, id="staircase"),
+        # What a busy machine may measure: rows that cost nothing, so every guess pays.
+        pytest.param(CostCurve.of({1: 1.0, 64: 1.0}), id="flat"),
+    ],
+)
+def test_drafts_keep_to_their_budget(curve: CostCurve):
     words = Words()
     source = words.tokenize(CODE.encode())
-    drafter = CopyDrafter(source, source, curve=SLOPE_CURVE, vocabulary=words)
-    for budget in (0, 1, 5, 63, 500):
-        assert len(drafter.propose(budget)) <= min(budget, SLOPE_CURVE.max_rows - 1)
+    drafter = CopyDrafter(source, source, curve=curve, vocabulary=words)
+    # The functions are alike: in their midst several places and lookups make a guess each.
+    for token in words.tokenize(MIDDLE.encode()):
+        for budget in (0, 1, 2, 5, 63, 500):
+            assert len(drafter.propose(budget)) <= min(budget, curve.max_rows - 1)
+        drafter.observe(Observation(tokens=(token,), draft=EMPTY, path=()))
 
 
 def test_memory_stays_under_a_megabyte_for_ten_thousand_tokens():
