@@ -358,7 +358,10 @@ class _Part:
             node = nodes.pop()
             parent = node.parent
             is_statement = parent is not None and parent.type == "expression_statement"
-            if "comment" in node.type or (node.type == "string" and is_statement):
+            # `f"{yield y}"` runs: it is no docstring.
+            runs = any(child.type == "interpolation" for child in node.named_children)
+            is_docstring = node.type == "string" and is_statement and not runs
+            if "comment" in node.type or is_docstring:
                 yield node
             else:
                 nodes += node.children

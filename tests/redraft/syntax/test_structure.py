@@ -420,3 +420,7 @@ def test_a_brace_in_each_branch_of_the_preprocessor_opens_one_block():
 @pytest.mark.parametrize("line", ["if (a) {", "if (!a) {", "b();"])
 def test_what_breaks_in_one_branch_is_an_error(line):
     assert parse_errors(SPLIT.replace(line, f"{line[:-1]}((;"), "c")
+
+
+def test_a_string_that_computes_something_is_no_docstring():
+    assert not prose("def f(y):\n    f'y:{yield y}'\n", "python")
