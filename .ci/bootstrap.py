@@ -40,6 +40,8 @@ def set_up() -> None:
         stamp = read_stamp()
         if stamp == required:
             return
+        if VENV.is_symlink() and stamp.get("machine") != required["machine"]:
+            VENV.unlink()  # it leads to the environment of another clone
         STAMP.unlink(missing_ok=True)
         if stamp.get("machine") != required["machine"]:
             make_venv()

@@ -89,6 +89,23 @@ def test_set_up_again_after(bootstrap: ModuleType, happens, steps: list[str]):
     assert bootstrap.read_stamp()
 
 
+def test_the_environment_of_another_clone_is_left_alone(
+    bootstrap: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    bootstrap.set_up()
+    theirs = bootstrap.STAMP.read_text()
+    linked = tmp_path / "linked"
+    linked.mkdir()
+    edit_pyproject(bootstrap)
+    monkeypatch.setattr(bootstrap, "VENV", linked / ".venv")
+    monkeypatch.setattr(bootstrap, "STAMP", linked / ".venv" / "stamp")
+    monkeypatch.setattr(bootstrap, "machine_key", lambda: "of the other clone's folder")
+    (linked / ".venv").symlink_to(tmp_path / ".venv")
+    bootstrap.set_up()
+    assert not (linked / ".venv").is_symlink()
+    assert (tmp_path / ".venv" / "stamp").read_text() == theirs
+
+
 @pytest.mark.parametrize("step", ["make_venv", "install"])
 def test_a_set_up_killed_in_the_middle_starts_over(
     bootstrap: ModuleType, monkeypatch: pytest.MonkeyPatch, step: str
