@@ -6,7 +6,8 @@ PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test setup test-setup models lint format protocol picture bench bench-quality bench-report build clean
+.PHONY: help demo test setup test-setup models lint format protocol picture bench bench-quality \
+	bench-report build release-check clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -79,6 +80,9 @@ bench-report: setup ## write docs/benchmarks.md and its plots from docs/results
 
 build: setup ## build the wheel and the sdist into dist/
 	$(BIN)/python -m build --no-isolation
+
+release-check: test-setup ## build all parts of a release into dist/, install each and run it
+	PYTHONPATH=. $(BIN)/python .ci/release.py
 
 clean: ## remove .venv and all build products; the models and the wheel of the engine stay in the cache
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -64,6 +64,10 @@ def test_the_wheel_carries_licence_command_and_readme(wheel: Path):
     assert (ROOT / "README.md").read_text(encoding="utf-8") in info["METADATA"]
 
 
+def test_the_metadata_is_what_package_indexes_take(built: Path):
+    _run(sys.executable, "-m", "twine", "check", "--strict", *built.iterdir())
+
+
 def test_the_sdist_holds_what_a_build_and_a_reader_need(built: Path):
     [sdist] = built.glob("redraft-*.tar.gz")
     with tarfile.open(sdist) as archive:

@@ -14,6 +14,7 @@ from redraft_bench import __main__ as redraft_bench
 
 ROOT = Path(__file__).parent.parent
 WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
+CACHING = ["linux.yml", "macos.yml"]  # a release is built from nothing
 
 
 def workflow(name: str) -> dict[str, Any]:
@@ -33,23 +34,29 @@ def test_a_workflow_has_what_github_asks_for(path: Path):
     read = workflow(path.name)
     # YAML 1.1 reads the key `on` as a truth value; GitHub does not.
     assert set(read) <= {"name", True, "permissions", "concurrency", "jobs"}
-    assert {"push", "pull_request"} <= set(read[True])
+    # A change is tested before it lands; only what has landed is released.
+    triggers = {"push"} if path.name == "release.yml" else {"push", "pull_request"}
+    assert triggers <= set(read[True])
     assert read["permissions"] == {"contents": "read"}
     for job in jobs(read):
         assert job["runs-on"]
         assert job["timeout-minutes"] <= 120
         for step in job["steps"]:
             assert ("run" in step) != ("uses" in step), step
-            assert set(step) <= {"name", "run", "uses", "with", "if"}, step
+            assert set(step) <= {"name", "run", "uses", "with", "if", "env"}, step
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
 def test_a_workflow_uses_only_what_is_defined(path: Path):
     text = path.read_text(encoding="utf-8")
-    [job] = jobs(workflow(path.name))
-    inputs = workflow(path.name)[True].get("workflow_dispatch", {}).get("inputs", {})
+    read = workflow(path.name)
+    inputs = read[True].get("workflow_dispatch", {}).get("inputs", {})
+    matrix = {name for job in jobs(read) for name in job.get("strategy", {}).get("matrix", ())}
     for scope, name in re.findall(r"\b(matrix|inputs)\.(\w+)", text):
-        assert name in (job["strategy"]["matrix"] if scope == "matrix" else inputs), name
+        assert name in (matrix if scope == "matrix" else inputs), name
+    for job in jobs(read):
+        needs = job.get("needs", [])
+        assert {*([needs] if isinstance(needs, str) else needs)} <= set(read["jobs"])
     for hashed in re.findall(r"hashFiles\((.*?)\)", text):
         for name in re.findall(r"'(.*?)'", hashed):
             assert (ROOT / name).is_file(), name
@@ -101,11 +108,11 @@ def test_make_measures_with_commands_that_exist(target: str, monkeypatch: pytest
         parse_command(program, words)
 
 
-@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
-def test_a_measurement_of_one_machine_is_not_kept_for_another(path: Path):
+@pytest.mark.parametrize("name", CACHING)
+def test_a_measurement_of_one_machine_is_not_kept_for_another(name: str):
     cached = [
         folder
-        for job in jobs(workflow(path.name))
+        for job in jobs(workflow(name))
         for step in job["steps"]
         if step.get("uses", "").startswith("actions/cache@")
         for folder in step["with"]["path"].split("\n")
@@ -124,3 +131,25 @@ def test_the_python_versions_are_the_oldest_and_the_newest_that_redraft_supports
     )
     assert supported
     assert job["strategy"]["matrix"]["python"] == [supported[1], f"3.{int(supported[2]) - 1}"]
+
+
+def test_a_release_publishes_only_what_was_tested_and_tried():
+    released = workflow("release.yml")["jobs"]
+    check = released.pop("check")
+    assert [step["run"] for step in check["steps"] if "run" in step] == [
+        "make test",
+        "make release-check",
+    ]
+    uploaded = {
+        step["with"]["name"]
+        for step in check["steps"]
+        if step.get("uses", "").startswith("actions/upload-artifact@")
+    }
+    for name, job in released.items():
+        assert "check" in job["needs"], name
+        [downloaded] = (
+            step["with"]
+            for step in job["steps"]
+            if step.get("uses", "").startswith("actions/download-artifact@")
+        )
+        assert downloaded.get("name") in {*uploaded, None}, name
