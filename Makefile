@@ -75,7 +75,7 @@ bench-quality: setup models ## measure whether edits are right: CANITEDIT=, HUMA
 	$(if $(HUMANEVALFIX),-$(call QUALITY,humanevalfix,$(HUMANEVALFIX)))
 	$(if $(EDITEVAL),-$(call QUALITY,editeval,$(EDITEVAL)))
 
-bench-report: setup ## write docs/benchmarks.md and its plots from docs/results
+bench-report: setup ## write docs/benchmarks.md, its notebook and plots from docs/results
 	$(DEV_BENCH) report
 
 build: setup ## build the wheel and the sdist into dist/

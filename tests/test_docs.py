@@ -13,7 +13,7 @@ from redraft import cli
 ROOT = Path(__file__).parent.parent
 PAGES = [
     *sorted(ROOT.glob("*.md")),
-    *sorted(ROOT.glob("docs/*.md")),
+    *sorted(ROOT.glob("docs/**/*.md")),
     *sorted(ROOT.glob("editors/*.md")),
     *sorted(ROOT.glob("editors/*/README.md")),
     *sorted(ROOT.glob("editors/vscode/walkthrough/*.md")),

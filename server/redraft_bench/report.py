@@ -52,6 +52,7 @@ def run(_: argparse.Namespace) -> int:
             if record["plot"]:
                 plots.draw(record, DOCS / record["plot"])
     for name, text in render_pages(results).items():
+        (DOCS / name).parent.mkdir(exist_ok=True)
         (DOCS / name).write_text(text, "utf-8")
     return 0
 
@@ -102,6 +103,7 @@ def render_pages(results: Mapping[str, Sequence[Record]]) -> dict[str, str]:
     conditions = [record["conditions"] for records in results.values() for record in records]
     environment.globals |= {
         "results": defaultdict(list, results),
+        "named": {Path(run["file"]).stem: run for runs in results.values() for run in runs},
         "backends": sorted({run["backend"] for run in conditions if run["model"]}),
         "models": MODELS,
         "few_rows": FEW_ROWS,
@@ -111,7 +113,7 @@ def render_pages(results: Mapping[str, Sequence[Record]]) -> dict[str, str]:
         if template.startswith("_"):  # parts that the pages include
             continue
         try:
-            text = environment.get_template(template).render()
+            text = environment.get_template(template).render(up="../" * template.count("/"))
         except jinja2.UndefinedError as error:
             sys.exit(f"{TEMPLATES.name}/{template} shows what a result does not hold: {error}")
         # Blocks leave runs of empty lines behind.

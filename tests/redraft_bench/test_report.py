@@ -15,6 +15,7 @@ from redraft_bench import report
 from redraft_bench.simulate import PUBLISHED
 
 DOCS = Path(__file__).parents[2] / "docs"
+NOTEBOOK = "notes/measurements.md"
 IDLE = {
     "redraft": "0.1.0",
     "engine": {"llama-cpp-python": "0.3.36"},
@@ -292,7 +293,7 @@ def _pages(folder: Path, *records: dict[str, Any]) -> dict[str, str]:
 @pytest.mark.parametrize("bench", RECORDS)
 def test_a_benchmark_without_a_file_is_said_to_be_not_measured(tmp_path, bench: str):
     others = [record for name, record in RECORDS.items() if name != bench]
-    text = _pages(tmp_path, *others)["benchmarks.md"]
+    text = _pages(tmp_path, *others)[NOTEBOOK]
     said = [line for line in text.splitlines() if "Not measured on this machine yet" in line]
     assert len(said) == 1
     program = "redraft bench" if bench in USERS else "python -m redraft_bench"
@@ -300,13 +301,13 @@ def test_a_benchmark_without_a_file_is_said_to_be_not_measured(tmp_path, bench: 
 
 
 def test_quantisations_are_summed_over_strategies(tmp_path):
-    text = _pages(tmp_path, RECORDS["exact-quantizations"])["benchmarks.md"]
+    text = _pages(tmp_path, RECORDS["exact-quantizations"])[NOTEBOOK]
     assert "| Q4_0 | 8, 16 | 4,000 | 0 |" in text
     assert "| Q8_0 | 8, 16 | 4,000 | 1 |" in text
 
 
 def test_with_all_files_every_command_machine_and_load_is_named(tmp_path):
-    text = _pages(tmp_path, *RECORDS.values())["benchmarks.md"]
+    text = _pages(tmp_path, *RECORDS.values())[NOTEBOOK]
     assert "Not measured" not in text
     for bench in RECORDS:
         is_of_users = bench in ("cost", "edits", "exact", "latency", "replies")
@@ -350,7 +351,43 @@ def test_with_all_files_every_command_machine_and_load_is_named(tmp_path):
     ],
 )
 def test_the_page_shows(tmp_path, line: str):
-    assert line in _pages(tmp_path, *RECORDS.values())["benchmarks.md"]
+    assert line in _pages(tmp_path, *RECORDS.values())[NOTEBOOK]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param("faster than plain decoding | not measured |", id="edits"),
+        pytest.param("drafting from n-grams | not measured |", id="peers"),
+        pytest.param("the tokens of plain decoding | not measured |", id="exactness"),
+        pytest.param("a naive prompt: canitedit | not measured |", id="quality"),
+        pytest.param("a good one is | not measured |", id="replies"),
+        pytest.param("hold on real code | not measured |", id="laws"),
+        pytest.param("starts at once | not measured |", id="latency"),
+    ],
+)
+def test_a_claim_without_a_measurement_says_so(tmp_path, line: str):
+    assert line in _pages(tmp_path)["benchmarks.md"]
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        pytest.param("edits", "| 5.43 times, from 5.00 to 6.00 on 2 edits |", id="edits"),
+        pytest.param("edits", "| 1.11 times its passes, 1.75 times its time |", id="the oracle"),
+        pytest.param("peers", "| 1.25 times its fastest mode |", id="peers"),
+        pytest.param("exact", "| 1 differences in 2,000 tokens |", id="exactness"),
+        pytest.param("quality-canitedit", "| 20 of 50 against 20 |", id="quality"),
+        pytest.param("replies", "1 wrong accepted, 2 good refused of 404", id="replies"),
+        pytest.param("laws", "9 of 5,678 attacks break one, on 1,234 functions", id="laws"),
+        pytest.param("latency", "first token after 10.0 % of the cold time", id="latency"),
+    ],
+)
+def test_a_claim_has_the_figure_of_its_file(tmp_path, name: str, line: str):
+    record = RECORDS[name.partition("-")[0]]
+    (tmp_path / f"{name}.json").write_text(json.dumps(record))
+    text = report.render_pages(report.load_results(tmp_path))["benchmarks.md"]
+    assert line in text
 
 
 def test_tables_are_whole(tmp_path):
@@ -378,7 +415,7 @@ def test_tables_are_whole(tmp_path):
 def test_a_run_on_a_loaded_machine_says_so(tmp_path, known, said: str | None):
     record = RECORDS["exact"]
     record = {**record, "conditions": record["conditions"] | known}
-    text = _pages(tmp_path, record)["benchmarks.md"]
+    text = _pages(tmp_path, record)[NOTEBOOK]
     assert ("**Take care:" in text) == (said is not None)
     assert (said or "") in text
 
@@ -387,8 +424,8 @@ def test_a_figure_of_a_gpu_takes_the_sentence_away_that_there_is_none(tmp_path):
     record = RECORDS["exact"]
     record = {**record, "conditions": record["conditions"] | {"backend": "metal"}}
     written = _pages(tmp_path, record)
-    assert "Nothing here ran on Metal" not in written["benchmarks.md"]
-    assert "The model ran on: metal." in written["benchmarks.md"]
+    assert "Nothing here ran on Metal" not in written[NOTEBOOK]
+    assert "The model ran on: metal." in written[NOTEBOOK]
     assert "has not been run on a Mac yet" not in written["apple-silicon.md"]
 
 
@@ -411,12 +448,13 @@ def test_the_pages_in_the_repository_are_what_the_results_there_say():
         assert written == text, f"docs/{name} is not up to date: run `make bench-report`"
 
 
-@pytest.mark.parametrize("name", ["benchmarks.md", "apple-silicon.md"])
+@pytest.mark.parametrize("name", ["benchmarks.md", "apple-silicon.md", NOTEBOOK])
 def test_every_file_that_a_page_links_to_is_there(name: str):
-    text = (DOCS / name).read_text(encoding="utf-8")
-    links = [link for link in re.findall(r"\]\(([^)#]+)", text) if "://" not in link]
-    assert links
-    assert [link for link in links if not (DOCS / link).exists()] == []
+    page = DOCS / name
+    links = re.findall(r"\]\(([^)#]+)", page.read_text(encoding="utf-8"))
+    files = [link for link in links if "://" not in link]
+    assert files
+    assert [link for link in files if not (page.parent / link).exists()] == []
 
 
 def test_every_plot_that_a_page_shows_is_there():

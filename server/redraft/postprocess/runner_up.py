@@ -1,7 +1,7 @@
 """Begin a reply again where another token was nearly chosen.
 
 A mistake in code mostly is a few tokens, and a model that copies it instead of mending it hesitates
-there: the token that belongs there came second, and close. docs/benchmarks.md has how often.
+there: the token that belongs there came second, and close. docs/notes has how often.
 """
 
 from collections.abc import Iterator
