@@ -76,7 +76,8 @@ class Limits:
 
     max_tokens: at least 1, else ValueError. control_ids: never drafted. min_margin: a choice whose
     two best logits are closer than this after a pass of several rows is made again in a pass of one
-    row, because kernels for one row and for many round differently.
+    row, because kernels for one row and for many round differently. Only for greedy choices: a draw
+    hangs on all logits, and the two best are no closer to deciding it than others.
     """
 
     max_tokens: int
@@ -124,12 +125,15 @@ class Decoding:
     finish: Finish | None = None
     _last: int = field(init=False)
     _draft: Draft = EMPTY
+    _min_margin: float = 0.0
     _is_redecoding: bool = False  # the next pass decides a near-tie: no draft
 
     def __post_init__(self) -> None:
         if not self.prompt:
             raise ValueError("the prompt is empty: there is no row to decode")
         self._last = self.prompt[-1]
+        if isinstance(self.chooser, Greedy):
+            self._min_margin = self.limits.min_margin
 
     def propose(self, max_rows: int) -> tuple[int, Draft]:
         """Return the next pass: the last committed token, and a draft of under `max_rows` nodes."""
@@ -162,7 +166,7 @@ class Decoding:
         while True:
             row = logits[node + 1]
             best, second = top_two(row)
-            if len(draft) and row[best] - row[second] < self.limits.min_margin:
+            if len(draft) and row[best] - row[second] < self._min_margin:
                 near_tie_redecode = True
                 break
             token = self.chooser.choose(row, len(self.prompt) + self.n_tokens + len(tokens))

@@ -12,6 +12,7 @@ from redraft_bench import (
     memory,
     quantizations,
     report,
+    sampling,
     simulate,
     workloads,
 )
@@ -32,7 +33,18 @@ def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m redraft_bench", description=what)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for module in (
-        *(compare, measure, workloads, quantizations, memory, drafter, codemod, simulate, laws),
+        *(
+            compare,
+            measure,
+            workloads,
+            quantizations,
+            memory,
+            drafter,
+            sampling,
+            codemod,
+            simulate,
+            laws,
+        ),
         report,
     ):
         module.add_parser(commands)

@@ -298,6 +298,16 @@ def test_a_pass_over_a_near_tie_drafts_nothing():
     assert len(written(steps)) == 3
 
 
+def test_a_draw_is_not_made_again_at_a_near_tie():
+    prompt = [1, 2]
+    drafter = FixedDrafter(Draft.chain([1, 2, 3], "guess"))
+    sampler = Sampler(temperature=1.0, seed=3)
+    steps = run(Markov(prompt), prompt, drafter, min_margin=100.0, max_tokens=9, chooser=sampler)
+    assert not any(step.near_tie_redecode for step in steps)
+    plain = run(Markov(prompt), prompt, max_tokens=9, chooser=sampler)
+    assert written(steps) == written(plain)
+
+
 @pytest.mark.parametrize(
     ("prompt", "max_tokens"),
     [pytest.param([], 5, id="no prompt"), pytest.param([1], 0, id="no tokens")],

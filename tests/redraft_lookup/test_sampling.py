@@ -8,7 +8,7 @@ import pytest
 from tests.redraft_lookup.fakes import FixedDrafter, Markov, run, written
 
 from redraft_lookup.draft import Draft
-from redraft_lookup.sampling import BadLogitsError, Greedy, Sampler
+from redraft_lookup.sampling import BadLogitsError, Greedy, Sampler, _invert
 
 LOGITS = np.log(np.array([0.05, 0.4, 0.1, 0.25, 0.2], np.float32))
 
@@ -26,27 +26,61 @@ def test_greedy_takes(logits: list[float], token: int):
 
 
 @pytest.mark.parametrize(
-    ("options", "ids", "probabilities"),
+    ("options", "kept"),
     [
-        pytest.param({}, [1, 3, 4, 2, 0], [0.4, 0.25, 0.2, 0.1, 0.05], id="no cut: all of them"),
-        pytest.param({"top_k": 2}, [1, 3], [0.4 / 0.65, 0.25 / 0.65], id="the best two"),
-        pytest.param({"top_k": 1}, [1], [1], id="top-k 1 is greedy"),
-        pytest.param({"top_k": 9}, [1, 3, 4, 2, 0], [0.4, 0.25, 0.2, 0.1, 0.05], id="a large k"),
-        pytest.param({"top_p": 0.6}, [1, 3], [0.4 / 0.65, 0.25 / 0.65], id="until 0.6 is passed"),
-        pytest.param({"top_p": 0.01}, [1], [1], id="the best one always stays"),
-        pytest.param({"min_p": 0.4}, [1, 3, 4], [0.4 / 0.85, 0.25 / 0.85, 0.2 / 0.85],
-                     id="at least 0.4 of the best"),
-        pytest.param({"top_k": 3, "top_p": 0.7}, [1, 3], [0.4 / 0.65, 0.25 / 0.65],
-                     id="top-p of what top-k left"),
-        pytest.param({"temperature": 0.5, "top_k": 2}, [1, 3], [0.16 / 0.2225, 0.0625 / 0.2225],
-                     id="half the temperature squares the odds"),
+        pytest.param({}, [1, 3, 4, 2, 0], id="no cut: all of them"),
+        pytest.param({"top_k": 2}, [1, 3], id="the best two"),
+        pytest.param({"top_k": 1}, [1], id="top-k 1 is greedy"),
+        pytest.param({"top_k": 9}, [1, 3, 4, 2, 0], id="a large k"),
+        pytest.param({"top_p": 0.6}, [1, 3], id="until 0.6 is passed"),
+        pytest.param({"top_p": 0.01}, [1], id="the best one always stays"),
+        pytest.param({"top_p": 0.999}, [1, 3, 4, 2, 0], id="the last one crosses the threshold"),
+        pytest.param({"min_p": 0.4}, [1, 3, 4], id="at least 0.4 of the best"),
+        pytest.param({"top_k": 3, "top_p": 0.7}, [1, 3], id="top-p of what top-k left"),
+        pytest.param({"temperature": 0.5, "top_p": 0.7}, [1, 3], id="a low temperature cuts more"),
     ],
-)  # fmt: skip
-def test_the_distribution_is_cut(options: dict, ids: list[int], probabilities: list[float]):
+)
+def test_the_distribution_is_cut(options: dict, kept: list[int]):
     sampler = Sampler(**{"temperature": 1.0, "seed": 0, **options})
-    kept, weights = sampler.distribution(LOGITS)
-    assert list(kept) == ids
-    assert weights == pytest.approx(np.array(probabilities), abs=1e-6)
+    found = list_shares(sampler, LOGITS)
+    expected = by_hand(LOGITS, **{"temperature": 1.0, **options})
+    assert sorted(expected) == sorted(kept)
+    assert found == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_cuts_of_long_rows_keep_what_sorting_would(seed: int):
+    random = np.random.default_rng(seed)
+    logits = (random.choice([0.5, 3.0, 9.0]) * random.standard_normal(700)).astype(np.float32)
+    logits[random.integers(700, size=90)] = -np.inf
+    options = {
+        "temperature": float(random.choice([0.3, 1.0, 2.5])),
+        "top_k": int(random.choice([0, 1, 40, 650])),
+        "top_p": float(random.choice([1.0, 0.99, 0.9, 0.2])),
+        "min_p": float(random.choice([0.0, 0.001, 0.3])),
+    }
+    found = list_shares(Sampler(seed=0, **options), logits)
+    expected = {i: share for i, share in by_hand(logits, **options).items() if share}
+    # Rounding decides about a token that is next to a threshold: few have so little a share.
+    tokens = found.keys() | expected.keys()
+    assert max(abs(found.get(i, 0) - expected.get(i, 0)) for i in tokens) < 1e-3
+    assert len(found.keys() ^ expected.keys()) <= 1
+
+
+def test_a_draw_from_many_tokens_finds_each_by_its_share():
+    weights = np.random.default_rng(5).random(3000).astype(np.float32)
+    weights[::7] = 0
+    ends = np.cumsum(weights, dtype=np.float64) / weights.sum(dtype=np.float64)
+    for token in np.flatnonzero(weights > 0.01):
+        assert _invert(weights, ends[token] - 0.004 / 1500) == token
+    assert _invert(weights, 1.0) == np.flatnonzero(weights)[-1]
+    assert _invert(weights, 0.0) == np.flatnonzero(weights)[0]
+
+
+def test_a_token_that_is_impossible_is_never_drawn():
+    logits = np.array([-np.inf, 0, -np.inf, 0, -np.inf], np.float32)
+    drawn = {Sampler(temperature=1, seed=seed).choose(logits, 0) for seed in range(50)}
+    assert drawn == {1, 3}
 
 
 @pytest.mark.parametrize(
@@ -143,11 +177,18 @@ def draw_two(target: Markov, draft: Draft, sampler: Sampler) -> tuple[int, int]:
     return first, second
 
 
+def list_shares(sampler: Sampler, logits: np.ndarray) -> dict[int, float]:
+    """The share of each token that may be drawn."""
+    ids, weights = sampler.weigh(logits)
+    ids = np.arange(len(logits)) if ids is None else ids
+    return {int(i): w / weights.sum() for i, w in zip(ids, weights, strict=True) if w}
+
+
 def by_hand(
     logits: np.ndarray, temperature: float, top_k: int = 0, top_p: float = 1.0, min_p: float = 0.0
 ) -> dict[int, float]:
     """softmax(logits / temperature) with its cuts, the long way."""
-    weights = {i: float(np.exp(value / temperature)) for i, value in enumerate(logits)}
+    weights = {i: float(np.exp(np.float64(value) / temperature)) for i, value in enumerate(logits)}
     ranked = sorted(weights, key=lambda i: -weights[i])[: top_k or None]
     total = sum(weights[i] for i in ranked)
     kept: dict[int, float] = {}
