@@ -81,6 +81,7 @@ class CodemodReporter:
     def report_resumed(self, log: RunLog) -> None:
         """Count what an earlier process did of this run."""
         print_status(f"resuming the run {log.started.run}")
+        self._caller_search.resume(log)
         for closed in log.closed.values():
             if closed.state != "failed":  # what failed is tried again
                 self.summary.count(closed.state, closed.kinds)

@@ -7,11 +7,13 @@ the run is over, in the texts as it leaves them.
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
+from redraft.codemod.journal import RunLog
 from redraft.codemod.plan import Plan
 from redraft.codemod.results import FileResult
+from redraft.codemod.write import recall_write
 from redraft.errors import InputError
 from redraft.postprocess.callers import ChangedDefinition, changed_definitions, find_callers
-from redraft.records import Caller, Rewritten
+from redraft.records import Caller
 from redraft.text import files
 
 __all__ = ["CallerSearch"]
@@ -21,34 +23,43 @@ class CallerSearch:
     """Takes note of the results of a run, then finds the callers in all files of `plan`."""
 
     def __init__(self, plan: Plan) -> None:
-        self._plan = plan
-        self._languages = {file.path: file.language for file in plan.files}
+        self._root = Path(plan.root)
+        self._files = {file.path: file for file in plan.files}
         self._changed: dict[str, tuple[ChangedDefinition, ...]] = {}
         self._texts: dict[str, str] = {}
 
+    def resume(self, log: RunLog) -> None:
+        """Take note of what earlier processes wrote, and search all files of their plan as well.
+
+        A file that was changed since is searched, but what the run did to it is not known any more.
+        """
+        self._files = {file.path: file for file in log.started.files} | self._files
+        for path, closed in log.closed.items():
+            if closed.written and (result := recall_write(self._root, log.announced[path])):
+                self.add(result)
+
     def add(self, result: FileResult) -> None:
         """Take note of one file; of one that was put back or failed there is nothing to note."""
-        document, language = result.document, self._languages.get(result.path)
-        if result.state != "changed" or document is None or result.new_text is None:
+        document, file = result.document, self._files.get(result.path)
+        if result.state != "changed" or file is None or document is None or not result.new_text:
             return
         self._texts[result.path] = result.new_text
-        changed = tuple(
+        changed = (
             definition
-            for target in result.targets
-            if isinstance(target.outcome, Rewritten)
+            for target in file.targets
             for definition in changed_definitions(
-                document.text, target.outcome.new_text, target.target.span, language
+                document.text, result.new_text, target.span, file.language
             )
         )
-        if changed:
-            self._changed[result.path] = changed
+        if found := tuple(dict.fromkeys(changed)):
+            self._changed[result.path] = found
 
     def find(self) -> tuple[Caller, ...]:
         """Return the lines, with the path of their file, in the order of the plan."""
         return tuple(self._find()) if self._changed else ()
 
     def _find(self) -> Iterator[Caller]:
-        for file in self._plan.files:
+        for file in self._files.values():
             text = self._texts.get(file.path)
             if text is None and (text := self._read(file.path)) is None:
                 continue
@@ -60,6 +71,6 @@ class CallerSearch:
 
     def _read(self, path: str) -> str | None:
         try:
-            return files.read(Path(self._plan.root) / path).text
+            return files.read(self._root / path).text
         except InputError:
             return None

@@ -15,8 +15,9 @@ from redraft.codemod.results import FileResult
 from redraft.errors import InputError
 from redraft.records import Replacement, Span
 from redraft.text import diff, files
+from redraft.text.files import Document
 
-__all__ = ["Writer", "undo"]
+__all__ = ["Writer", "recall_write", "undo"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,11 +55,9 @@ class Writer:
             present = files.read(path)
         except InputError as error:
             return self._close(_fail(result, str(error)), announced.kinds)
-        if digest(present.encode()) == announced.after:
+        if written := _recall(present, announced):
             # The write happened; whether the verification did is not known.
-            old = replace(present, text=_revert_edits(present.text, announced))
-            result = replace(result, document=old, new_text=present.text)
-            return self._close(self._verify(result), announced.kinds)
+            return self._close(self._verify(written), announced.kinds)
         if digest(present.encode()) != announced.before:
             message = f"{path} changed since the run began; nothing was written"
             return self._close(_fail(result, message), announced.kinds)
@@ -109,6 +108,17 @@ class Writer:
         return result
 
 
+def recall_write(root: Path, announced: WriteAnnounced) -> FileResult | None:
+    """Return a write of an earlier process as its result, without targets.
+
+    None where the file is gone or was changed since.
+    """
+    try:
+        return _recall(files.read(root / announced.path), announced)
+    except InputError:
+        return None
+
+
 def undo(log: RunLog, journal: Journal) -> Iterable[tuple[str, str]]:
     """Put back what the run wrote, the last file first.
 
@@ -141,6 +151,14 @@ def _undo_write(path: Path, announced: WriteAnnounced) -> str:
     except InputError as error:
         return str(error)
     return ""
+
+
+def _recall(present: Document, announced: WriteAnnounced) -> FileResult | None:
+    """Return the write that left the file as it is; None where no such write did."""
+    if digest(present.encode()) != announced.after:
+        return None
+    old = replace(present, text=_revert_edits(present.text, announced))
+    return FileResult(path=announced.path, state="changed", document=old, new_text=present.text)
 
 
 def _remove_scratch_files(path: Path) -> None:

@@ -1,5 +1,6 @@
 """The files `--resume` goes on with, and those it leaves alone. Crashes: test_kill.py."""
 
+import json
 import re
 from pathlib import Path
 
@@ -44,6 +45,36 @@ def test_it_goes_on_where_the_run_stopped(crashed: Path, codemod):
     run = re.search(r"undo (\S+)`", ran.err)[1]
     assert codemod("undo", run).code == 0
     assert contents(crashed) == {name: text.encode() for name, text in sorted(FILES.items())}
+
+
+def test_callers_are_named_in_what_the_first_process_finished_and_of_what_it_changed(
+    repo: Path, codemod
+):
+    (repo / "lib/tools.py").write_text(
+        "from shop import old_total\n\n\n"
+        "def old_helper():\n    return 0\n\n\n"
+        "def show():\n    return old_total(1, 2)\n"
+    )
+    (repo / "shop.py").write_text(
+        "from lib.tools import old_helper\n\n\n"
+        "def old_total(price, qty):\n    return price * qty\n\n\n"
+        "ZERO = old_helper()\n"
+    )
+
+    def rename_definitions(source: str) -> str:
+        return source.replace("def old_", "def new_")
+
+    args = (*RESUME, "--allow-dirty", "--json")
+    assert codemod(*args, model=DyingModel(rule=rename_definitions)).code == 2
+    ran = codemod(*args, model=BatchRuleModel(rule=rename_definitions))
+    assert "redraft: resuming the run " in ran.err
+    callers = json.loads(ran.out)["callers"]
+    assert [(caller["path"], caller["line"], caller["definition"]) for caller in callers] == [
+        ("lib/tools.py", 1, "old_total"),
+        ("lib/tools.py", 9, "old_total"),
+        ("shop.py", 1, "old_helper"),
+        ("shop.py", 8, "old_helper"),
+    ]
 
 
 def test_a_finished_run_has_nothing_left(repo: Path, codemod):
