@@ -1,8 +1,9 @@
 """The use case, top to bottom: a request and a model give an outcome.
 
 Knows the order of the steps and how long a reply may get; each step is a module of its own. There
-is a second try where a guard refuses the reply, which the model is told, and where code that is to
-be fixed comes back as it is: then the reply goes on from the runner-up of its least certain token.
+is a second try where a guard refuses the reply, which the model is told, and where the code comes
+back as it is and the user asks for another version: then the reply goes on from the runner-up of
+its least certain token.
 A front end that lets the model write several replies at once takes `build_prompt_request` and
 `outcome_of_reply` alone.
 Guarantees of a `Rewritten`: applying its replacements gives its new text, and every one of them
@@ -15,7 +16,6 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias, get_args
 
 from redraft.postprocess.callers import changed_definitions, describe_callers, find_callers
-from redraft.postprocess.intent import asks_to_fix
 from redraft.postprocess.reply import EditedTarget, Violation, interpret
 from redraft.postprocess.runner_up import NO_PREFIX, ReplyPrefix, branch_at_runner_up
 from redraft.prompting.build import (
@@ -149,8 +149,8 @@ def choose_retry(
         case Refused(reason=reason):
             retries = RETRYABLE.get(reason, ())
             return next((r for r in retries if is_named_only or r != "show_target"), None)
-        # Other instructions may be fulfilled already: then to insist would bring a needless edit.
-        case Unchanged() if asks_to_fix(request.instruction) and not is_named_only:
+        # Most instructions may be fulfilled already: only the user knows that this one is not.
+        case Unchanged() if request.wants_another_version and not is_named_only:
             return "runner_up"
         case _:
             return None

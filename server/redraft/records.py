@@ -106,6 +106,7 @@ class EditRequest:
     language: str | None = None  # a name that `redraft.syntax` knows; None: plain text
     allowed: tuple[Reason, ...] = ()  # reasons for refusing that the user overrides
     adds_imports: bool = True  # whether imports that the edit needs go to the file's imports
+    wants_another_version: bool = False  # where the model leaves the code as it is
 
     def __post_init__(self) -> None:
         if self.target.stop > len(self.text):

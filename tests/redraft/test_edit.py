@@ -329,13 +329,16 @@ def test_progress_shows_code_only():
     assert seen[-1].text.startswith(ADDED.replace("-", "+"))
 
 
-def closest(replies, *, instruction="Fix it", behind=0.5):
+def closest(replies, *, instruction="Fix it", behind=0.5, another_version=True):
     """A function comes back with its mistake, and the sign was nearly another one."""
     runners_up = {"-": ("+", behind), "b": ("c", behind + 1)}
     model = ScriptedModel(replies=[f"{ADDED}```", *replies], runners_up=runners_up)
     seen = {"steps": [], "completions": []}
     outcome = rewrite(
-        request_for("sums.py", ADDED, "add", instruction),
+        replace(
+            request_for("sums.py", ADDED, "add", instruction),
+            wants_another_version=another_version,
+        ),
         model,
         DecodeOptions(),
         on_progress=seen["steps"].append,
@@ -347,8 +350,9 @@ def closest(replies, *, instruction="Fix it", behind=0.5):
 BEGUN = ADDED[: ADDED.index("-")] + "+"
 
 
-def test_code_that_is_to_be_fixed_and_comes_back_as_it_is_goes_the_way_that_was_closest():
-    outcome, model, seen = closest([" b\n````"])
+@pytest.mark.parametrize("instruction", ["Fix it", "Tidy it up", "Behebe den Fehler", "修复它"])
+def test_another_version_goes_the_way_that_was_closest(instruction: str):
+    outcome, model, seen = closest([" b\n````"], instruction=instruction)
     assert isinstance(outcome, Rewritten)
     assert outcome.new_text == ADDED.replace("-", "+")
     assert outcome.notes[-1].startswith("the model first left the code as it is")
@@ -380,8 +384,9 @@ def test_a_second_way_that_leads_to_no_edit_leaves_the_code_as_it_is(reply):
     assert len(model.prompts) == 2
 
 
-def test_what_is_not_said_to_be_wrong_may_stay_as_it_is():
-    outcome, model, _ = closest([" b\n````"], instruction="Tidy it up")
+@pytest.mark.parametrize("instruction", ["Fix it", "It should return the sum", "Tidy it up"])
+def test_code_that_comes_back_as_it_is_is_unchanged_unless_another_version_is_wanted(instruction):
+    outcome, model, _ = closest([" b\n````"], instruction=instruction, another_version=False)
     assert isinstance(outcome, Unchanged)
     assert len(model.prompts) == 1
 

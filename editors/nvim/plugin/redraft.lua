@@ -27,7 +27,17 @@ for _, name in ipairs({ "edit", "actions" }) do
   end, { desc = "redraft: " .. name })
 end
 
-for _, name in ipairs({ "file", "fix", "cancel", "show", "accept", "reject", "retry", "anyway" }) do
+for _, name in ipairs({
+  "file",
+  "fix",
+  "cancel",
+  "show",
+  "accept",
+  "reject",
+  "retry",
+  "another",
+  "anyway",
+}) do
   vim.keymap.set("n", ("<Plug>(redraft-%s)"):format(name), function()
     require("redraft")[name]()
   end, { desc = "redraft: " .. name })

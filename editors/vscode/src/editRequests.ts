@@ -14,6 +14,7 @@ export interface EditTask {
   readonly instruction: string;
   readonly title?: string;
   readonly scope?: protocol.Scope;
+  readonly anotherVersion?: boolean;
 }
 
 /** One request for an edit; its range is kept up to date until it is disposed of. */

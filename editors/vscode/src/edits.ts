@@ -19,6 +19,7 @@ import { ProgressIncrements, describeProgress } from "./core/progress";
 import {
   type EditRequest,
   type EditRequests,
+  type EditTask,
   fromProtocolRange,
   toProtocolRange,
 } from "./editRequests";
@@ -76,10 +77,10 @@ export class Edits implements Disposable {
     }
   }
 
-  /** Run the same task once more, for the range as it is now. */
-  async rerun(request: EditRequest): Promise<void> {
+  /** Run the same task once more, or `task`, for the range as it is now. */
+  async rerun(request: EditRequest, task: EditTask = request.task): Promise<void> {
     if (request.isLive) {
-      await this.run(this.requests.create(request.document, request.range, request.task));
+      await this.run(this.requests.create(request.document, request.range, task));
     } else {
       await showNotice(notices.PLACE_IS_GONE);
     }
@@ -100,6 +101,7 @@ export class Edits implements Disposable {
     void showNotice(notice, {
       rerun: () => this.rerun(request),
       retry: () => this.retry(request),
+      version: () => this.rerun(request, { ...request.task, anotherVersion: true }),
       ...handlers,
     });
   }
@@ -163,7 +165,8 @@ export class Edits implements Disposable {
       if (result.outcome === "applied") {
         this.notifyApplied(request, result);
       } else {
-        this.notify(notices.UNCHANGED, request);
+        const asked = request.task.anotherVersion === true;
+        this.notify(notices.createUnchangedNotice(asked), request);
       }
     } else if (result.version !== request.document.version) {
       this.notify(notices.createOutdatedNotice(request.fileName), request);

@@ -129,6 +129,8 @@ export interface EditOptions {
    * function; at a cursor on an empty line outside of functions, an insertion there.
    */
   readonly scope?: Scope | null;
+  /** Where the model leaves the code as it is, take its second choice. */
+  readonly anotherVersion?: boolean | null;
   /** Return the edit instead of applying it. */
   readonly preview?: boolean | null;
   /** Send `redraft/partial` while the model writes. */

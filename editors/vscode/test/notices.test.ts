@@ -5,6 +5,7 @@ import {
   type Button,
   createCallersNotice,
   createFailureNotice,
+  createUnchangedNotice,
   readFailure,
 } from "../src/core/notices";
 import type { EditPreview } from "../src/protocol";
@@ -45,6 +46,11 @@ test("a refusal without an edit offers none", () => {
   const data = { reason: "deletion", withheld: null };
   const failure = readFailure(Object.assign(new Error("No."), { code: -32803, data }));
   assert.deepEqual(failure, { code: -32803, message: "No.", reason: "deletion" });
+});
+
+test("where nothing changed another version can be asked for, once", () => {
+  assert.deepEqual(createUnchangedNotice(false).buttons, ["version", "retry"]);
+  assert.deepEqual(createUnchangedNotice(true).buttons, ["retry"]);
 });
 
 test("lines that an edit leaves behind are counted, and can be shown", () => {

@@ -95,6 +95,11 @@ def add_parser(subparsers: options.Subparsers) -> None:
         "--check", action="store_true", help="exit with 1 where the edit would change the file"
     )
     options.add_allow_flag(parser)
+    add(
+        "--another-version",
+        action="store_true",
+        help="where the model leaves the code as it is, take its second choice",
+    )
     add("--json", action="store_true", help="print one JSON object instead of the diff")
     add("--trace", metavar="OUT.html", type=Path, help="a page that shows where tokens came from")
     add("--save-reply", metavar="FILE", type=Path, help="keep the model's reply, as JSON")
@@ -136,7 +141,12 @@ def handler(args: argparse.Namespace) -> int:
         args.usage_error("the following arguments are required: instruction")
     job = read_edit_job(args)
     settings = options.load(args, job.document.path.parent)
-    request = replace(job.request, allowed=tuple(args.allow), adds_imports=settings.imports)
+    request = replace(
+        job.request,
+        allowed=tuple(args.allow),
+        adds_imports=settings.imports,
+        wants_another_version=args.another_version,
+    )
     job = replace(job, request=request)
     if args.write and not job.is_stdin:
         check_writable(job.document.path)
@@ -241,6 +251,7 @@ def _print_outcome(outcome: Outcome, job: EditJob, args: argparse.Namespace) -> 
         if clause := describe_override(outcome):
             output.print_status(clause)
     elif isinstance(outcome, Unchanged):
-        output.print_status("no changes")
+        hint = "; --another-version takes the model's second choice"
+        output.print_status(f"no changes{'' if request.wants_another_version else hint}")
     if sys.stderr.isatty():
         output.print_status(output.format_stats(outcome.stats))

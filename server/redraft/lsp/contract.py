@@ -170,6 +170,9 @@ class EditOptions(_DocumentKeys, total=False):
     none), exactly the range, or everything. Default: a selection if there is one, else the
     function; at a cursor on an empty line outside of functions, an insertion there."""
 
+    anotherVersion: bool | None
+    """Where the model leaves the code as it is, take its second choice."""
+
     preview: bool | None
     """Return the edit instead of applying it."""
 

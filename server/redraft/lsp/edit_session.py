@@ -7,11 +7,12 @@ prompts or replies: `redraft.edit.rewrite` makes an edit, on the model's thread.
 """
 
 import asyncio
+import functools
 import itertools
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from lsprotocol import types
@@ -51,6 +52,7 @@ _REPORT_S: Final = 0.1  # between two progress reports
 _TRIES: Final = 3  # of an edit that the client refuses because it is a change ahead
 _CHANGE_S: Final = 0.5  # for that change to arrive
 _REPLACE: Final = "Replace"
+_ANOTHER: Final = "Another version"
 _TRACED: Final = 20  # edits that `redraft.showTrace` tells of
 
 
@@ -193,6 +195,7 @@ class EditSessions:
         self._numbers = itertools.count(1)
         # Targets are found in the order of the requests: of two that overlap, the newer one asks.
         self._finding_target = asyncio.Lock()
+        self._offers: set[asyncio.Task[None]] = set()  # of another version, while one is pending
         self.trace: deque[contract.TracedEdit] = deque(maxlen=_TRACED)  # the newest last
         self.last_completion: Completion | None = None  # the model's last reply, with its passes
 
@@ -202,7 +205,25 @@ class EditSessions:
         Raises the JSON-RPC error to answer with where there is no edit.
         """
         command = parse_edit(params.arguments)
-        edit = self._register(command, params.work_done_token)
+        edit, task = self._begin(command, params.work_done_token)
+        if not command.wait:
+            return {"id": edit.id, "uri": command.uri, "outcome": "started"}
+        while True:
+            # Shielded, because cancelling the request must not cut off an edit that was sent.
+            try:
+                return await asyncio.shield(task)
+            except asyncio.CancelledError:  # noqa: PERF203 - a second round is rare
+                if task.cancelled():
+                    raise JsonRpcRequestCancelled(edit.cancel_reason or "cancelled") from None
+                # The client cancelled its request. An edit that was sent to it goes on: wait for
+                # its end, which is the answer.
+                edit.cancel("cancelled by the client")
+
+    def _begin(
+        self, command: EditCommand, token: str | int | None
+    ) -> tuple[RunningEdit, asyncio.Task[contract.EditResult]]:
+        """Begin the edit, whose end is shown to the user where no request waits for it."""
+        edit = self._register(command, token)
 
         # A callback and no `finally` in the task: a task may be cancelled before it does anything.
         def finish(task: asyncio.Task[contract.EditResult]) -> None:
@@ -212,21 +233,11 @@ class EditSessions:
             self.trace.append(traced)
             self._on_change()
 
-        edit.task = asyncio.create_task(self._perform(edit))
-        edit.task.add_done_callback(finish)
+        edit.task = task = asyncio.create_task(self._perform(edit))
+        task.add_done_callback(finish)
         if not command.wait:
-            edit.task.add_done_callback(self._show_ending)
-            return {"id": edit.id, "uri": command.uri, "outcome": "started"}
-        while True:
-            # Shielded, because cancelling the request must not cut off an edit that was sent.
-            try:
-                return await asyncio.shield(edit.task)
-            except asyncio.CancelledError:  # noqa: PERF203 - a second round is rare
-                if edit.task.cancelled():
-                    raise JsonRpcRequestCancelled(edit.cancel_reason or "cancelled") from None
-                # The client cancelled its request. An edit that was sent to it goes on: wait for
-                # its end, which is the answer.
-                edit.cancel("cancelled by the client")
+            task.add_done_callback(functools.partial(self._show_ending, command))
+        return edit, task
 
     def cancel(
         self,
@@ -291,6 +302,7 @@ class EditSessions:
                 instruction=edit.command.instruction,
                 language=language,
                 adds_imports=settings.imports,
+                wants_another_version=edit.command.another_version,
             )
             return request, settings
 
@@ -435,7 +447,7 @@ class EditSessions:
         message = f"the editor did not apply the edit{': ' if reason else ''}{reason}"
         raise responses.failed_error(message)
 
-    def _show_ending(self, task: asyncio.Task[contract.EditResult]) -> None:
+    def _show_ending(self, command: EditCommand, task: asyncio.Task[contract.EditResult]) -> None:
         """Show the user how an edit ended that no request waits for."""
         if task.cancelled():
             return
@@ -445,11 +457,28 @@ class EditSessions:
         elif error:
             self._client.show(types.MessageType.Error, f"internal error: {error!r}")
         else:
-            notes = task.result()["notes"]
-            if task.result()["outcome"] == "unchanged":
-                notes = [*notes, "no changes"]
-            for note in notes:
+            for note in task.result()["notes"]:
                 self._client.show(types.MessageType.Info, note)
+            if task.result()["outcome"] == "unchanged":
+                self._show_unchanged(command)
+
+    def _show_unchanged(self, command: EditCommand) -> None:
+        """Say that there is no change, and offer another version unless this was one."""
+        if command.another_version:
+            self._client.show(types.MessageType.Info, "no changes")
+            return
+
+        async def offer() -> None:
+            if await self._client.choose("no changes", (_ANOTHER,)) != _ANOTHER:
+                return
+            try:
+                self._begin(replace(command, another_version=True, id=None), None)
+            except JsonRpcException as error:  # such as for a place that has moved since
+                self._client.show(types.MessageType.Warning, error.message)
+
+        task = asyncio.create_task(offer())
+        self._offers.add(task)
+        task.add_done_callback(self._offers.discard)
 
 
 def _end(edit: RunningEdit, outcome: Rewritten | Unchanged) -> contract.EndedEdit:

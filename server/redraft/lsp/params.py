@@ -37,6 +37,7 @@ class EditCommand:
     version: int | None = None
     range: types.Range | None = None
     scope: Scope | None = None
+    another_version: bool = False
     preview: bool = False
     partial: bool = False
     wait: bool = True
@@ -66,6 +67,7 @@ def parse_edit(arguments: Sequence[object] | None) -> EditCommand:
         version=_take(params, "version", int),
         range=range_,
         scope=scope,  # type: ignore[arg-type]  # one of Scope's names, as checked above
+        another_version=bool(_take(params, "anotherVersion", bool)),
         preview=bool(_take(params, "preview", bool)),
         partial=bool(_take(params, "partial", bool)),
         wait=_take(params, "wait", bool) is not False,

@@ -131,8 +131,13 @@ def judge(problem: Problem, name: str, reply: ProblemReply, sandbox: Sandbox) ->
 
 
 def ask_as_product(request: EditRequest, model: Model) -> ProblemReply:
-    """Make the edit as every front end of redraft makes it."""
+    """Make the edit as every front end of redraft makes it.
+
+    All problems ask for a change: as a user would who sees that there is none, ask for another
+    version then. `n_replies` tells the problems where that, or a refusal, made a second try.
+    """
     replies: list[Completion] = []
+    request = replace(request, wants_another_version=True)
     outcome = rewrite(request, model, OPTIONS, on_completion=replies.append)
     text: str | None = None
     reason: Miss | None = None

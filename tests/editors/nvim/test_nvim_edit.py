@@ -450,6 +450,18 @@ def test_the_quickfix_list_has_the_lines_where_they_are_by_then(vim: Vim) -> Non
     assert (item["lnum"], item["text"]) == (row, "print(area(os))")
 
 
+def test_where_nothing_changed_another_version_can_be_had(vim: Vim) -> None:
+    path = vim.open(SHOP)
+    vim.go_to("item.price")
+    vim.nvim.command(f"Redraft edit {script(nearly=['amount', 'total_cost'])}")
+    vim.wait_for_message("no changes; :Redraft another asks for another version")
+    assert vim.get_bytes(path) == SHOP.encode()
+    vim.type_keys(":Redraft another<CR>")
+    vim.wait_for_preview()
+    vim.type_keys("a")
+    vim.wait_for("vim.fn.getline(5):find('total_cost') ~= nil")
+
+
 @pytest.mark.parametrize(
     ("message", "settings", "instruction"),
     [

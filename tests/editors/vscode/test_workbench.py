@@ -270,6 +270,15 @@ def test_what_is_no_edit_says_why_and_offers_another_try(
     redraft.expect_preview("total_cost = 0")
 
 
+def test_where_nothing_changed_another_version_can_be_had(redraft: Redraft):
+    file = open_at(redraft, "shop.py", SHOP, "for item")
+    redraft.edit(script(nearly=["amount", "total_cost"]))
+    redraft.expect_message("no changes")
+    expect_untouched(redraft, file)
+    redraft.page.get_by_role("button", name="Another Version").click()
+    redraft.expect_preview("total_cost = 0")
+
+
 def test_a_failure_is_shown_and_changes_nothing(redraft: Redraft):
     file = open_at(redraft, "shop.py", SHOP, "for item")
     redraft.edit(script(fail="llama.cpp refused a pass"))

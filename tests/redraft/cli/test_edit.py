@@ -163,8 +163,25 @@ def test_exit_codes(shop: Path, run_cli, flags: list[str], answer: str, code: in
 def test_an_edit_that_changes_nothing_says_so_and_does_not_write(shop: Path, run_cli) -> None:
     before = shop.stat()
     ran = run_cli("edit", "shop.py", "nothing", "--write", model=reply(SHOP))
-    assert (ran.code, ran.out, ran.err) == (0, "", "redraft: no changes\n")
+    assert (ran.code, ran.out, ran.err) == (
+        0,
+        "",
+        "redraft: no changes; --another-version takes the model's second choice\n",
+    )
     assert (shop.stat().st_ino, shop.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+
+
+def test_another_version_is_the_models_second_choice(shop: Path, run_cli) -> None:
+    model = ScriptedModel(
+        replies=[f"{SHOP}````\n", SHOP.partition("math.pi")[2] + "````\n"],
+        runners_up={"pi": ("tau", 0.5)},
+    )
+    first = run_cli("edit", "shop.py", "fix it", model=model)
+    assert (first.code, first.out, len(model.prompts)) == (0, "", 1)
+    model.prompts.clear()
+    ran = run_cli("edit", "shop.py", "fix it", "--another-version", "--write", model=model)
+    assert ran.code == 0
+    assert shop.read_text() == SHOP.replace("math.pi", "math.tau")
 
 
 def test_a_refusal_is_a_failure_that_names_its_reason(shop: Path, run_cli) -> None:

@@ -2,7 +2,8 @@
 with a script for a model. Started by tests as a process of its own.
 
 An instruction is a JSON object: {"sub": [old, new]} replies with the target so changed, {"reply":
-text} with exactly that text, {"fail": message} as a failing library, {"bug": true} as a bug.
+text} with exactly that text, {"nearly": [token, other]} with the target as it is, where `other` was
+its second choice for `token`, {"fail": message} as a failing library, {"bug": true} as a bug.
 "token_s" and "prefill_s" are what a token and the prefill of the file cost, in seconds.
 """
 
@@ -24,9 +25,11 @@ from redraft.records import (
     Completion,
     DecodeOptions,
     Exactness,
+    Pass,
     Piece,
     Progress,
     Prompt,
+    RunnerUp,
     Stats,
 )
 
@@ -101,7 +104,25 @@ def _decode(
             break
     for stop in prompt.stop:
         text = text.partition(stop)[0]
-    return Completion(text=text, finish="stop", stats=Stats(output_tokens=done, passes=done))
+    return Completion(
+        text=text,
+        finish="stop",
+        stats=Stats(output_tokens=done, passes=done),
+        passes=tuple(_pass(script, token) for token in tokens[:done]),
+    )
+
+
+def _pass(script: dict[str, Any], token: str) -> Pass:
+    nearly, other = script.get("nearly", ("", ""))
+    runner_up = RunnerUp(token=1, piece=other.encode(), behind=0.5 if token == nearly else 99.0)
+    return Pass(
+        tokens=(0,),
+        pieces=(token.encode(),),
+        origins=(None,),
+        runners_up=(runner_up,),
+        drafted=0,
+        seconds=0.0,
+    )
 
 
 def _script(prompt: Prompt) -> dict[str, Any]:
@@ -115,8 +136,14 @@ def _reply(script: dict[str, Any], prompt: Prompt) -> str:
         return script["reply"]
     if prompt.stop == ("\n",):  # the first step of a second try asks for a sentence
         return "The code was not complete.\n"
-    old, new = script["sub"]
     fence = prompt.stop[0].strip()
+    if "nearly" in script:
+        token, other = script["nearly"]
+        before, _, behind = prompt.source.partition(token)
+        request = "".join(piece.text for piece in prompt.request)
+        is_begun = request.endswith(before + other)
+        return f"{behind if is_begun else prompt.source}{fence}\n"
+    old, new = script["sub"]
     assert not old or old in prompt.source, "the script replaces what is not there"
     return f"{prompt.source.replace(old, new) if old else prompt.source}{fence}\n"
 

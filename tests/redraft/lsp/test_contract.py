@@ -43,7 +43,7 @@ def test_settings_are_documented(name: str) -> None:
 
 
 def test_the_shapes_of_the_wire_are_those_of_the_records() -> None:
-    arguments = {field.name for field in fields(EditCommand)}
+    arguments = {camel(field.name) for field in fields(EditCommand)}
     assert contract.EditParams.__annotations__.keys() == arguments | {"position"}
     assert contract.EditStats.__required_keys__ == responses.convert_stats(Stats()).keys()
     assert {*get_args(Reason)} - {"cancelled", "stale"} == {*get_args(contract.Reason)}

@@ -84,11 +84,10 @@ async def test_without_wait_the_command_is_answered_before_the_edit_is_made() ->
 @pytest.mark.parametrize(
     ("instruction", "kind", "message"),
     [
-        (script(sub=["amount", "amount"]), 3, "no changes"),
         (script(fail="the library failed"), 2, "the library failed"),
         (script(bug=True), 2, "internal error"),
     ],
-    ids=["unchanged", "failed", "bug"],
+    ids=["failed", "bug"],
 )
 async def test_without_wait_a_message_says_how_it_ended(
     instruction: str, kind: int, message: str
@@ -99,6 +98,43 @@ async def test_without_wait_a_message_says_how_it_ended(
         params = await editor.until("window/showMessage")
         assert params["type"] == kind
         assert message in params["message"]
+
+
+NEARLY = script(nearly=["count", "number"])  # its second choice for the first one
+
+
+async def test_another_version_is_the_second_choice() -> None:
+    async with Editor() as editor:
+        document = editor.open(URI, SHOP)
+        answer = await editor.edit(document, NEARLY, scope="file")
+        assert (answer["outcome"], document.text) == ("unchanged", SHOP)
+        answer = await editor.edit(document, NEARLY, scope="file", anotherVersion=True)
+        assert answer["outcome"] == "applied"
+        assert document.text == SHOP.replace("count", "number")
+        assert answer["notes"][-1].startswith("the model first left the code as it is")
+
+
+@pytest.mark.parametrize("choice", ["Another version", None])
+async def test_without_wait_another_version_is_offered(choice: str | None) -> None:
+    async with Editor() as editor:
+        document = editor.open(URI, SHOP)
+        asked = "window/showMessageRequest"
+        editor.on_request[asked] = lambda _: choice and {"title": choice}
+        await editor.edit(document, NEARLY, scope="file", wait=False)
+        question = await editor.until(asked)
+        assert question["message"] == "redraft: no changes"
+        if choice:
+            await editor.until("workspace/applyEdit")
+        assert document.text == (SHOP.replace("count", "number") if choice else SHOP)
+
+
+async def test_another_version_without_a_second_choice_is_none() -> None:
+    async with Editor() as editor:
+        document = editor.open(URI, SHOP)
+        same = script(sub=["amount", "amount"])
+        await editor.edit(document, same, scope="file", anotherVersion=True, wait=False)
+        params = await editor.until("window/showMessage")
+        assert params["message"] == "redraft: no changes"
 
 
 async def test_progress_rises_and_partial_text_grows() -> None:

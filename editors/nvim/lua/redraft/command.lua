@@ -90,6 +90,7 @@ local subcommands = {
   reject = { run = create_call("reject") },
   retry = { run = create_call("retry") },
   anyway = { run = create_call("anyway") },
+  another = { run = create_call("another") },
   status = {
     run = function()
       local status = require("redraft").status()

@@ -11,6 +11,7 @@ local M = {}
 ---@field target redraft.Target
 ---@field instruction string
 ---@field title? string
+---@field another_version? boolean where the model leaves the code as it is
 
 --- What may be given to `begin`; `question` and `from_history` are for the prompt.
 ---@class redraft.BeginOptions
@@ -78,6 +79,18 @@ function M.retry(request, on_send)
       end
     end,
   })
+end
+
+--- Request the last edit of a buffer again, for the model's second choice if nothing changes.
+---@param buf integer
+function M.request_another_version(buf)
+  local request = last_requests[buf]
+  if not (request and request.target:get_place()) then
+    notify.info("there is nothing to try again")
+    return
+  end
+  request.target:hold()
+  M.send(vim.tbl_extend("force", request, { another_version = true }))
 end
 
 --- Send a request to the server of the target's buffer, and keep it for `retry`.

@@ -53,6 +53,7 @@ function M.start(server, request, range, presence)
     title = request.title,
     scope = scope,
     range = scope ~= "file" and range or nil,
+    anotherVersion = request.another_version,
     preview = true,
     partial = true,
   }
@@ -154,7 +155,8 @@ function M._finish(session, error, result)
   session.record:stop()
   if result then
     vim.iter(result.notes):each(notify.info)
-    notify.info("no changes")
+    local hint = "; :Redraft another asks for another version"
+    notify.info("no changes" .. (session.request.another_version and "" or hint))
   else
     M._report_error(error --[[@as lsp.ResponseError]])
   end

@@ -95,6 +95,11 @@ function M.retry()
   require("redraft.preview").retry()
 end
 
+--- Ask again for the last edit of this buffer, for the model's second choice if nothing changes.
+function M.another()
+  require("redraft.edit").request_another_version(vim.api.nvim_get_current_buf())
+end
+
 --- Show the last edit of this buffer that was refused.
 function M.anyway()
   require("redraft.edit_session").show_withheld(vim.api.nvim_get_current_buf())

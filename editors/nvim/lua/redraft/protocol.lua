@@ -50,6 +50,8 @@
 --- exactly the range, or everything. Default: a selection if there is one, else the function; at a
 --- cursor on an empty line outside of functions, an insertion there.
 ---@field scope? redraft.Scope
+--- Where the model leaves the code as it is, take its second choice.
+---@field anotherVersion? boolean
 --- Return the edit instead of applying it.
 ---@field preview? boolean
 --- Send `redraft/partial` while the model writes.

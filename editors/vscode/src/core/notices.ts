@@ -20,6 +20,7 @@ import { MAX_RESTARTS, WINDOW_MINUTES } from "./restarts";
 export type Button =
   | "rerun"
   | "retry"
+  | "version"
   | "anyway"
   | "callers"
   | "keep"
@@ -33,6 +34,7 @@ export type Button =
 export const BUTTON_TITLES: Readonly<Record<Button, string>> = {
   rerun: "Run Again",
   retry: "Retry...",
+  version: "Another Version",
   anyway: "Apply Anyway...",
   callers: "Show Lines",
   keep: "Keep Preview",
@@ -112,12 +114,15 @@ function createRefusalNotice(message: string, reason: string, withheld?: EditPre
   return createNotice("warning", message, setting ? [...buttons, "settings"] : buttons, setting);
 }
 
-/** The model gave the same code back. */
-export const UNCHANGED = createNotice(
-  "info",
-  "no changes. The model answered with the same code.",
-  ["retry"],
-);
+/** Return the notice for the same code from the model, also when `asked` for another version. */
+export function createUnchangedNotice(asked: boolean): Notice {
+  return asked
+    ? createNotice("info", "no changes. The model has no other version.", ["retry"])
+    : createNotice("info", "no changes. The model answered with the same code.", [
+        "version",
+        "retry",
+      ]);
+}
 
 /** Return the notice for lines of the file `name` that do not fit what was edited. */
 export function createCallersNotice(name: string, callers: readonly OutdatedUse[]): Notice {
