@@ -11,10 +11,12 @@ lies inside the request's target, or adds what the target needs to the imports o
 definition around it, whatever the model wrote.
 """
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias, get_args
 
+from redraft.interruption import Interrupted, InterruptionReason, interruptible
 from redraft.postprocess.callers import changed_definitions, describe_callers, find_callers
 from redraft.postprocess.reply import EditedTarget, Violation, interpret
 from redraft.postprocess.runner_up import NO_PREFIX, ReplyPrefix, branch_at_runner_up
@@ -84,6 +86,9 @@ _GENEROUS = (1.5, 512)
 _TIGHT = (1.1, 64)
 _SENTENCE = 80  # tokens for what a model says before a second try
 
+# Seconds that a reply which is complete gets at least to become an edit, however late it came.
+_LEAST_S = 2.0
+
 
 def _ignore(_: object) -> None:
     return None
@@ -126,7 +131,7 @@ def rewrite(
     if isinstance(prompt_request, Refused):
         return prompt_request
     completion = asking.complete(prompt_request, options)
-    first = outcome_of_reply(request, prompt_request.prompt, completion)
+    first = asking.judge(prompt_request.prompt, completion, options)
     options_left = _subtract_spent_time(options, first.stats)
     match choose_retry(request, first), first:
         case "runner_up", _:
@@ -192,6 +197,23 @@ class _Asking:
         self.on_completion(completion)
         return completion
 
+    def judge(self, prompt: Prompt, completion: Completion, options: DecodeOptions) -> Outcome:
+        """Return the outcome of a reply that `options` gave time for, unless it is cancelled."""
+        left = _subtract_spent_time(options, completion.stats).timeout_s
+        deadline = None if left is None else time.monotonic() + max(_LEAST_S, left)
+
+        def find_reason() -> InterruptionReason | None:
+            if self.cancelled():
+                return "cancelled"
+            return "timeout" if deadline and time.monotonic() > deadline else None
+
+        try:
+            with interruptible(find_reason):
+                return outcome_of_reply(self.request, prompt, completion)
+        except Interrupted as interrupted:
+            cut = replace(completion, finish=interrupted.reason)
+            return outcome_of_reply(self.request, prompt, cut)
+
     def retry_from_runner_up(
         self, prompt_request: PromptRequest, first: Completion, options: DecodeOptions
     ) -> Outcome:
@@ -201,7 +223,7 @@ class _Asking:
         if prefix is None:
             return Unchanged(stats=Stats(), notes=())
         completion = self.complete(prompt_request, options, prefix)
-        return outcome_of_reply(self.request, prompt_request.prompt, completion)
+        return self.judge(prompt_request.prompt, completion, options)
 
     def retry_with_feedback(self, first: Refused, options: DecodeOptions) -> Outcome:
         """Return the outcome when the model hears why `first` was refused.
@@ -221,8 +243,9 @@ class _Asking:
             cancelled=self.cancelled,
         )
         again = replace(again, prompt=append_explanation(again.prompt, explanation.text))
-        completion = self.complete(again, _subtract_spent_time(options, explanation.stats))
-        outcome = outcome_of_reply(self.request, again.prompt, completion)
+        options_left = _subtract_spent_time(options, explanation.stats)
+        completion = self.complete(again, options_left)
+        outcome = self.judge(again.prompt, completion, options_left)
         return replace(outcome, stats=explanation.stats + outcome.stats)
 
 

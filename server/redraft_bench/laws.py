@@ -18,7 +18,7 @@ from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Final
 
@@ -26,6 +26,7 @@ from redraft import syntax
 from redraft.bench.results import markdown_table
 from redraft.cli import bench_options, options
 from redraft.edit import outcome_of_reply, prompt_without_model
+from redraft.interruption import interruptible
 from redraft.prompting.target_view import view_target
 from redraft.records import (
     Completion,
@@ -625,6 +626,23 @@ def measure_time() -> Iterator[tuple[str, float]]:
         yield kind, time.perf_counter() - began if is_applied else float("inf")
 
 
+def measure_cancel() -> Iterator[tuple[str, float]]:
+    """Yield kinds of replies to texts of 10,000 lines, and how long a cancel has to wait at most.
+
+    In seconds: the longest time between two places where such work lets itself be interrupted.
+    """
+    for kind, request, reply in build_long_replies(N_LINES):
+        moments = [time.perf_counter()]
+
+        def note(moments: list[float] = moments) -> None:
+            moments.append(time.perf_counter())
+
+        with interruptible(note):
+            apply_long_reply(request, reply)
+        note()
+        yield kind, max(later - earlier for earlier, later in pairwise(moments))
+
+
 def apply_long_reply(request: EditRequest, reply: str) -> bool:
     """Return True where the outcome of `reply` is the reply itself."""
     prompt = Prompt(file=(), request=(), source=request.text, stop=())
@@ -639,11 +657,20 @@ def build_long_replies(n_lines: int) -> Iterator[tuple[str, EditRequest, str]]:
         f"def f_{n}(a, b):\n    total = a * {n}\n    total += b\n    return total\n\n"
         for n in range(n_lines // 5)
     )
+    spread = random.Random(1)  # noqa: S311 - always the same texts
+    sentences = [
+        "".join(
+            f"Part {n}.\n" if n % 400 == 0 else f"{' '.join(spread.choices(_WORDS, k=8))}.\n"
+            for n in range(n_lines)
+        )
+        for _ in range(2)
+    ]
     one_line = f"    total = a * {n_lines // 10}\n"
     prose = "".join(f"Line {n} says something of {n % 7} things.\n" for n in range(n_lines))
     table = "".join(f"| {n} | {n * 7 % 13} | yes |\n" for n in range(n_lines))
     kinds = (
         ("Markdown, all lines changed", "a.md", prose, prose.replace("says", "tells")),
+        ("Markdown, new between lines that stay", "a.md", *sentences),
         ("a table, all rows changed", "a.md", table, table.replace("yes", "no")),
         ("Python, one line changed", "a.py", python, python.replace(one_line, "    total = b\n")),
         (
@@ -668,6 +695,9 @@ def build_long_replies(n_lines: int) -> Iterator[tuple[str, EditRequest, str]]:
             language=syntax.language_of(path, text),
         )
         yield kind, request, reply
+
+
+_WORDS: Final = ("copy", "draft", "model", "token", "pass", "row")
 
 
 def _renamed(match: re.Match[str]) -> str:
@@ -705,10 +735,11 @@ def run(args: argparse.Namespace) -> int:
     )
     print(f"{', '.join(f'{language} {n:,}' for language, n in languages)}\n")
     print(markdown_table(("law", "attacks", "broken"), rows), end="")
-    times = dict(measure_time())
+    times, waits = dict(measure_time()), dict(measure_cancel())
     print()
+    head = ("reply to 10,000 lines", "s", "s until cancelled, at most")
     print(
-        markdown_table(("reply to 10,000 lines", "s"), [(k, f"{s:.2f}") for k, s in times.items()]),
+        markdown_table(head, [(k, f"{s:.2f}", f"{waits[k]:.3f}") for k, s in times.items()]),
         end="",
     )
     shown: Counter[tuple[str, str]] = Counter()
@@ -734,6 +765,7 @@ def run(args: argparse.Namespace) -> int:
             for law in LAWS
         },
         "seconds": times,
+        "cancel_seconds": waits,
     }
     bench_options.write_results(args.json, results)
     return 1 if tally.failed else 0

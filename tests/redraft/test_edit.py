@@ -1,5 +1,6 @@
 """The use case against a scripted model: real cases by table, then laws under random replies."""
 
+import itertools
 import random
 from dataclasses import replace
 from itertools import pairwise
@@ -8,11 +9,12 @@ from pathlib import Path
 import pytest
 from tests.redraft.scripted_model import ScriptedModel
 
-from redraft import syntax
+from redraft import edit, syntax
 from redraft.edit import rewrite
 from redraft.records import (
     DecodeOptions,
     EditRequest,
+    Outcome,
     Refused,
     Rewritten,
     Span,
@@ -318,6 +320,48 @@ def test_a_second_try_can_be_cancelled():
     outcome = rewrite(request, model, DecodeOptions(), cancelled=lambda: len(model.prompts) == 3)
     assert isinstance(outcome, Refused)
     assert outcome.reason == "cancelled"
+
+
+@pytest.mark.parametrize("at", [1, 5, 20, 60])
+def test_work_on_a_complete_reply_can_be_cancelled(at: int):
+    """After the last token `cancelled` is asked on, and at any look the edit may end."""
+    looks = itertools.count(1)
+
+    class Watched(ScriptedModel):
+        is_done = False
+
+        def complete(self, *args, **kwargs):
+            completion = super().complete(*args, **kwargs)
+            self.is_done = True
+            return completion
+
+    def cancelled() -> bool:
+        return model.is_done and next(looks) >= at
+
+    model = Watched(replies=[f"{LONG.replace('def f', 'def g')}````"])
+    outcome = rewrite(long_request(), model, DecodeOptions(), cancelled=cancelled)
+    assert isinstance(outcome, Refused)
+    assert outcome.reason == "cancelled"
+    assert next(looks) == at + 1
+    assert outcome.stats.output_tokens > 0
+
+
+def test_a_reply_that_is_complete_gets_time_to_become_an_edit(monkeypatch: pytest.MonkeyPatch):
+    class Slow(ScriptedModel):
+        def complete(self, prompt, options, **kwargs):
+            done = super().complete(prompt, options, **kwargs)
+            return replace(done, stats=replace(done.stats, decode_s=4.9))
+
+    def try_it() -> Outcome:
+        model = Slow(replies=[f"{LONG.replace('def f', 'def g')}````"])
+        return rewrite(long_request(), model, DecodeOptions(timeout_s=5.0))
+
+    assert isinstance(try_it(), Rewritten)
+    monkeypatch.setattr(edit, "_LEAST_S", -1.0)
+    monkeypatch.setattr(edit.time, "monotonic", itertools.count(step=0.5).__next__)
+    outcome = try_it()
+    assert isinstance(outcome, Refused)
+    assert outcome.reason == "timeout"
 
 
 def test_progress_shows_code_only():

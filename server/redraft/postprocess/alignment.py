@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from redraft.interruption import check_interruption
 from redraft.text.diff import changed_stretches
 
 __all__ = ["Alignment", "Hunk", "align", "is_significant", "signature"]
@@ -128,6 +129,7 @@ def _without_chance_pairs(shown: Sequence[str], kept: list[int | None]) -> list[
     result = list(kept)
     start = 0
     while start < len(kept):
+        check_interruption()
         stop = start
         while (
             stop < len(kept)

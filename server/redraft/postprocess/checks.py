@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Final
 
 from redraft import syntax
+from redraft.interruption import check_interruption
 from redraft.postprocess.alignment import Alignment, is_significant, signature
 from redraft.postprocess.intent import asks_to_remove
 from redraft.postprocess.loss import Loss, find_loss
@@ -90,6 +91,7 @@ class ProposedEdit:
 def first_violation(proposed: ProposedEdit) -> Violation | None:
     """Return the first violation that a guard finds, leaving out those that the user allows."""
     for reason, guard in _GUARDS:
+        check_interruption()
         if reason not in proposed.request.allowed and (violation := guard(proposed)):
             return replace(violation, withheld=proposed.edit)
     return None

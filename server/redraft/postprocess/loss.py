@@ -10,6 +10,7 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from redraft.interruption import check_interruption
 from redraft.postprocess.alignment import Alignment, Hunk, is_significant
 
 __all__ = ["Loss", "find_loss", "tokens_of"]
@@ -213,6 +214,7 @@ def _pair_changed_lines(old_lines: Sequence[str], new_lines: Sequence[str]) -> d
     start = 0
     old, new = ([tokens_of(line) for line in lines] for lines in (old_lines, new_lines))
     for i, tokens in enumerate(old):
+        check_interruption()
         best, best_j = 0.0, -1
         for j in range(start, min(len(new), start + _MOST_AHEAD)):
             likeness = _likeness(tokens, new[j])
@@ -240,6 +242,7 @@ def tokens_of(line: str, temporaries: Collection[str] = ()) -> set[str]:
 
 def tokens_in(line: str, temporaries: Collection[str] = ()) -> list[str]:
     """Return the names and numbers of a line in their order, as often as they stand there."""
+    check_interruption()
     if temporaries:
         # `order.total()` says nothing where `order` is a name that has gone.
         line = _CHAIN.sub(

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import PurePath
 
 from redraft import syntax
+from redraft.interruption import check_interruption
 from redraft.postprocess.alignment import align
 from redraft.postprocess.checks import (
     EditedTarget,
@@ -132,6 +133,7 @@ def _fit(request: EditRequest, view: TargetView, narrowed: Narrowed) -> EditedTa
         )
     if not any(map(str.strip, lines)):
         return _accept_deletion(request)
+    check_interruption()
     content = _find_content_lines(request, lines)
     lines = repair_first_line(lines, shown, content)
     alignment = align(shown, lines, keeps_trailing=is_prose)

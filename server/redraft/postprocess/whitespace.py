@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, takewhile
 
+from redraft.interruption import check_interruption
 from redraft.postprocess.alignment import Alignment
 from redraft.text.lines import (
     detect_indentation,
@@ -256,6 +257,7 @@ class _IndentMapping:
 
     def _measure_offset(self, target_line: str, line: str, scale: float) -> int:
         """Return by how many columns the file has a line further right than the reply."""
+        check_interruption()
         return self._file_style.width(read_indent(target_line)) - self._scale_indent(line, scale)
 
     def _measure_kept(self, scale: float) -> dict[int, int]:

@@ -25,6 +25,7 @@ from pathlib import PurePath
 import tree_sitter
 
 from redraft.errors import InputError
+from redraft.interruption import check_interruption
 
 __all__ = [
     "LANGUAGES",
@@ -941,6 +942,7 @@ def comment_openers(language: str | None) -> tuple[str, ...]:
 def compiles(text: str, language: str) -> bool:
     """Return False where the language's own compiler is at hand and refuses `text`."""
     check = LANGUAGES[language].compiles if language in LANGUAGES else None
+    check_interruption()
     return check is None or check(text)
 
 
@@ -952,6 +954,7 @@ class Grammar:
     language: tree_sitter.Language
     definitions: tree_sitter.Query
     problems: tree_sitter.Query
+    prose: tree_sitter.Query
     statements: tree_sitter.Query
     not_statements: frozenset[str]
     verbatim: tree_sitter.Query
@@ -986,6 +989,7 @@ def grammar(language: str) -> Grammar:
         language=loaded,
         definitions=tree_sitter.Query(loaded, definitions),
         problems=tree_sitter.Query(loaded, "(ERROR) @problem (MISSING) @problem"),
+        prose=tree_sitter.Query(loaded, _prose_query(loaded)),
         statements=tree_sitter.Query(loaded, _statement_query(loaded, facts)),
         not_statements=_NOT_STATEMENTS | set(facts.not_statements.split()),
         verbatim=tree_sitter.Query(
@@ -1015,19 +1019,31 @@ def _patterns(patterns: Mapping[str, str]) -> dict[str, re.Pattern[bytes]]:
     return {kind: re.compile(pattern.encode()) for kind, pattern in patterns.items()}
 
 
+def _prose_query(loaded: tree_sitter.Language) -> str:
+    """Return a query of comments, and of strings that are statements by themselves."""
+    kinds = _list_named_kinds(loaded)
+    comments = _any_of(sorted(kind for kind in kinds if "comment" in kind), "comment")
+    has_strings = {"expression_statement", "string"} <= kinds
+    return comments + ("(expression_statement (string) @string)" if has_strings else "")
+
+
 def _statement_query(loaded: tree_sitter.Language, facts: Language) -> str:
     """Return a query of the node types that end as statements' do, and of the table's own."""
-    kinds = {
+    kinds = set(filter(_STATEMENT.search, _list_named_kinds(loaded)))
+    kinds |= set(facts.statements.split())
+    in_blocks = "".join(f"({block} (_) @statement)\n" for block in facts.blocks.split())
+    return _any_of(sorted(kinds), "statement") + in_blocks
+
+
+def _list_named_kinds(loaded: tree_sitter.Language) -> set[str]:
+    """Return the types of the nodes that a query may name."""
+    return {
         kind
         for number in range(loaded.node_kind_count)
         if loaded.node_kind_is_named(number)
         and loaded.node_kind_is_visible(number)
         and (kind := loaded.node_kind_for_id(number))
-        and _STATEMENT.search(kind)
     }
-    kinds |= set(facts.statements.split())
-    in_blocks = "".join(f"({block} (_) @statement)\n" for block in facts.blocks.split())
-    return _any_of(sorted(kinds), "statement") + in_blocks
 
 
 def _any_of(kinds: Sequence[str], capture: str) -> str:

@@ -14,6 +14,7 @@ from itertools import islice
 from tree_sitter import Language, Node, Parser, Query, QueryCursor, QueryError, Range
 
 from redraft.errors import InputError
+from redraft.interruption import check_interruption
 from redraft.records import Span
 from redraft.syntax import notebook, usage
 from redraft.syntax.languages import Grammar, embedded_language, grammar
@@ -121,12 +122,14 @@ class SyntaxTree:
     """
 
     def __init__(self, text: str, language: str) -> None:
+        check_interruption()
         # A lone surrogate has no UTF-8 form: a one-byte stand-in keeps the count of code points.
         data = text.encode("utf-8", "replace")
         # Grammars end their lines at LF, and some at nothing else.
         self._crlf = [match.start() - n for n, match in enumerate(_CRLF.finditer(data))]
         self._data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         whole = _Part(self._data, grammar(language))
+        check_interruption()
         self._parts = [whole, *whole.embedded()]
         self._has_cells = whole.grammar.facts.has_cells
 
@@ -148,7 +151,7 @@ class SyntaxTree:
             compiled = _compile_query(part.grammar.language, query)
         except QueryError as error:
             raise InputError(f"not a query of this grammar: {error}") from error
-        captures = QueryCursor(compiled).captures(part.root)
+        captures = part.capture(compiled)
         nodes = {node.id: node for captured in captures.values() for node in captured}.values()
         return self._spans(nodes)
 
@@ -199,7 +202,7 @@ class SyntaxTree:
         for part in self._parts:
             for query in queries:
                 compiled = _compile_query(part.grammar.language, query)
-                captures = QueryCursor(compiled).captures(part.root)
+                captures = part.capture(compiled)
                 yield from part.redeclarations(captures.get("declared", []))
                 yield from part.stray_awaits(captures.get("await", []))
                 for node in captures.get("stray", []):
@@ -275,6 +278,7 @@ class SyntaxTree:
         places: dict[int, int] = {}
         last = n_points = 0
         for offset in sorted(set(offsets)):
+            check_interruption()
             n_points += len(self._data[last:offset].decode("utf-8", "replace"))
             places[offset] = n_points + bisect_left(self._crlf, offset)
             last = offset
@@ -316,6 +320,7 @@ class _Part:
 
     def _parse_newer(self, parser: Parser, data: bytes) -> Node:
         """Parse `data`; with what is newer than the grammar replaced, where that goes better."""
+        check_interruption()
         root = parser.parse(data).root_node
         if root.has_error and self.grammar.newer:
             replaced = data
@@ -330,13 +335,20 @@ class _Part:
                     return replaced_root
         return root
 
+    def capture(self, query: Query, root: Node | None = None) -> dict[str, list[Node]]:
+        """Return what the query's captures name, in all of the tree or below `root`."""
+        check_interruption()
+        captures = QueryCursor(query).captures(root or self.root)
+        check_interruption()
+        return captures
+
     def problems(self) -> list[Node]:
         return [*self._problems(self.root), *self._other_problems]
 
     def _problems(self, root: Node) -> list[Node]:
         if not root.has_error:
             return []
-        return QueryCursor(self.grammar.problems).captures(root).get("problem", [])
+        return self.capture(self.grammar.problems, root).get("problem", [])
 
     def embedded(self) -> Iterator["_Part"]:
         """Parse the scripts and styles in a page, as the languages they are in."""
@@ -344,7 +356,7 @@ class _Part:
         if not facts.embedded:
             return
         query = _compile_query(self.grammar.language, "(raw_text) @content")
-        for content in QueryCursor(query).captures(self.root).get("content", []):
+        for content in self.capture(query).get("content", []):
             parent = content.parent
             if parent is None or parent.type not in facts.embedded:
                 continue
@@ -353,18 +365,19 @@ class _Part:
                 yield _Part(self._data, grammar(language), content)
 
     def prose(self) -> Iterator[Node]:
-        nodes = [self.root]
-        while nodes:
-            node = nodes.pop()
-            parent = node.parent
-            is_statement = parent is not None and parent.type == "expression_statement"
-            # `f"{yield y}"` runs: it is no docstring.
-            runs = any(child.type == "interpolation" for child in node.named_children)
-            is_docstring = node.type == "string" and is_statement and not runs
-            if "comment" in node.type or is_docstring:
+        captures = self.capture(self.grammar.prose)
+        # `f"{yield y}"` runs: it is no docstring.
+        docstrings = (
+            node
+            for node in captures.get("string", [])
+            if not any(child.type == "interpolation" for child in node.named_children)
+        )
+        stop = 0
+        nodes = [*captures.get("comment", []), *docstrings]
+        for node in sorted(nodes, key=lambda node: (node.start_byte, -node.end_byte)):
+            if node.end_byte > stop:  # a part of a comment may be a node of its own
                 yield node
-            else:
-                nodes += node.children
+                stop = node.end_byte
 
     def imports(self, parent: Node) -> Iterator[Node]:
         children = parent.named_children
@@ -383,12 +396,12 @@ class _Part:
                 yield from self.imports(node)
 
     def statements(self) -> Iterable[Node]:
-        captures = QueryCursor(self.grammar.statements).captures(self.root)
+        captures = self.capture(self.grammar.statements)
         nodes = {node.id: node for node in captures.get("statement", [])}.values()
         return [node for node in nodes if node.type not in self.grammar.not_statements]
 
     def verbatim(self, embedded: Collection[int | None]) -> Iterator[_Verbatim]:
-        captures = QueryCursor(self.grammar.verbatim).captures(self.root)
+        captures = self.capture(self.grammar.verbatim)
         for node in captures.get("verbatim", []):
             first, last = node.start_point.row, node.end_point.row
             if first < last and node.id not in embedded:
@@ -456,6 +469,7 @@ class _Part:
         around: list[_ByteDefinition] = []
         matches = sorted(self._match_definitions(), key=lambda d: (d.node.start_byte, -d.node_stop))
         for match in matches:
+            check_interruption()
             while around and around[-1].node_stop < match.node_stop:
                 around.pop()
             definition = match
@@ -479,6 +493,7 @@ class _Part:
         matches = QueryCursor(self.grammar.definitions).matches(self.root)
         # Of two patterns that match one node the earlier in the file is the more exact.
         for _, captures in sorted(matches, key=lambda match: match[0]):
+            check_interruption()
             names = captures.pop("name")
             scope, body, owner, end = (
                 captures.pop(key, []) for key in ("scope", "body", "owner", "end")

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from diff_match_patch import diff_match_patch
 
+from redraft.interruption import check_interruption
 from redraft.records import Replacement, Span
 from redraft.text.lines import split_lines
 
@@ -28,8 +29,11 @@ __all__ = [
 ]
 
 # Items of both sides that are compared at once. Myers' method takes up to the square of this in
-# steps of Python: 0.1 s at worst for one stretch.
+# steps of Python, so that there is also a limit for all stretches of a text together: 0.2 s at
+# worst. Beyond that only short stretches are compared.
 _MAX_COMPARED = 1_000
+_MAX_COMPARED_BEYOND = 100
+_MAX_STEPS = 2_000_000
 
 # diff-match-patch compares characters, so a private use code point stands for each distinct item.
 # To its clean-up these are neither letters nor white space: it goes by the number of items alone.
@@ -70,9 +74,10 @@ def minimal_replacements(old: str, new: str, *, offset: int = 0) -> tuple[Replac
     old_lines, new_lines = split_lines(old), split_lines(new)
     a_starts, b_starts = _offsets(old_lines), _offsets(new_lines)
     changes: list[Change] = []
+    effort = _Effort()
     for lines in changed_stretches(old_lines, new_lines):
         old_part, new_part = old_lines[lines.a : lines.a_stop], new_lines[lines.b : lines.b_stop]
-        for words in _diff_words(old_part, new_part):
+        for words in _diff_words(old_part, new_part, effort):
             change = words.shift(a_starts[lines.a], b_starts[lines.b])
             if changes and changes[-1].a_stop == change.a:
                 change = change._replace(a=changes[-1].a, b=changes.pop().b)
@@ -83,38 +88,59 @@ def minimal_replacements(old: str, new: str, *, offset: int = 0) -> tuple[Replac
     )
 
 
-def _diff_words(old_lines: list[str], new_lines: list[str]) -> Iterator[Change]:
+class _Effort:
+    """The steps that comparing the stretches of one text may still take."""
+
+    def __init__(self) -> None:
+        self._left = _MAX_STEPS
+
+    def allows(self, n_items: int) -> bool:
+        """Return True where a stretch may be compared whole, and count what that takes."""
+        check_interruption()
+        if n_items > (_MAX_COMPARED if self._left > 0 else _MAX_COMPARED_BEYOND):
+            return False
+        self._left -= n_items**2
+        return True
+
+
+def _diff_words(old_lines: list[str], new_lines: list[str], effort: _Effort) -> Iterator[Change]:
     """Yield the changes inside a stretch of changed lines, in characters from its start."""
     if len(old_lines) == len(new_lines) > 1:
         # Line by line the comparison stays small, and a word never pairs with one lines away.
         a = b = 0
         for old_line, new_line in zip(old_lines, new_lines, strict=True):
-            yield from (change.shift(a, b) for change in _diff_words([old_line], [new_line]))
+            for change in _diff_words([old_line], [new_line], effort):
+                yield change.shift(a, b)
             a += len(old_line)
             b += len(new_line)
         return
     old_words, new_words = _WORD.findall("".join(old_lines)), _WORD.findall("".join(new_lines))
     a_starts, b_starts = _offsets(old_words), _offsets(new_words)
-    for c in changed_stretches(old_words, new_words, readable=True):
+    for c in changed_stretches(old_words, new_words, readable=True, effort=effort):
         yield Change(a_starts[c.a], a_starts[c.a_stop], b_starts[c.b], b_starts[c.b_stop])
 
 
 def changed_stretches(
-    old: Sequence[str], new: Sequence[str], *, readable: bool = False
+    old: Sequence[str],
+    new: Sequence[str],
+    *,
+    readable: bool = False,
+    effort: _Effort | None = None,
 ) -> Iterator[Change]:
     """Yield the changed stretches of two sequences, ascending, with equal items between them.
 
     Stretches too long to compare are cut at items found exactly once on both sides (Bram Cohen's
     patience diff); where there is none, the stretch is one change. `readable` merges changes that
-    are longer than the equal items between them.
+    are longer than the equal items between them. `effort`: of the text that these are a part of.
     """
+    effort = effort or _Effort()
     todo = [Change(0, len(old), 0, len(new))]
     while todo:
         whole = _strip_common_ends(todo.pop(), old, new)
         a_items, b_items = old[whole.a : whole.a_stop], new[whole.b : whole.b_stop]
         if not a_items and not b_items:
             continue
-        if len(a_items) + len(b_items) <= _MAX_COMPARED:
+        if effort.allows(len(a_items) + len(b_items)):
             for change in _diff_short(a_items, b_items, readable=readable):
                 yield change.shift(whole.a, whole.b)
             continue

@@ -4,6 +4,7 @@ import sys
 import sysconfig
 from pathlib import Path
 
+from redraft.interruption import interruptible
 from redraft_bench import laws
 
 SAMPLES = Path(__file__).parents[3] / "fixtures" / "languages"
@@ -47,6 +48,28 @@ def count_calls(function, *args):
     finally:
         sys.setprofile(None)
     return n_calls
+
+
+def count_checks(function, *args):
+    """Return how often the work looks whether it is still wanted."""
+    n_checks = 0
+
+    def count():
+        nonlocal n_checks
+        n_checks += 1
+
+    with interruptible(count):
+        assert function(*args)
+    return n_checks
+
+
+def test_work_on_a_long_reply_can_be_interrupted_at_every_step():
+    """What happens between two looks does not grow with the text, but for single calls into C."""
+    long, longer = (list(laws.build_long_replies(n_lines)) for n_lines in (400, 1_600))
+    for (kind, *one), (_, *other) in zip(long, longer, strict=True):
+        n_checks, n_more = (count_checks(laws.apply_long_reply, *each) for each in (one, other))
+        assert n_checks > 400, kind
+        assert n_more > 2 * n_checks, kind
 
 
 def test_work_grows_with_the_length_of_the_reply_and_not_with_its_square():
