@@ -111,7 +111,7 @@ class BenchEngine(Engine):
     def prompt_tokens(self, prompt: Prompt) -> list[int]:
         """Return the tokens that the model reads for `prompt`."""
         pieces = (*prompt.file, *prompt.request)
-        return self._model.bos + tokenize_pieces(self._model, pieces)
+        return tokenize_pieces(self._model, pieces)
 
     def cost_curve(self, n_tokens: int, exactness: Exactness) -> CostCurve:
         """Return the cost of passes behind `n_tokens` of context as drafters see it, in seconds."""

@@ -230,7 +230,7 @@ class Engine:
         between passes. A file that leaves no room for a request is skipped.
         """
         self._check_use()
-        tokens = self._model.bos + tokenize_pieces(self._model, file)
+        tokens = tokenize_pieces(self._model, file)
         if len(tokens) + REQUEST_ROOM > self._pool.n_ctx:
             return
         cache = self._pool.cache_for(len(tokens) + REQUEST_ROOM, exactness)

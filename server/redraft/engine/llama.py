@@ -11,9 +11,11 @@ import sys
 import tempfile
 import time
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -89,6 +91,9 @@ def _pop_errors() -> str:
     return f" ({errors})" if errors else ""
 
 
+_OPENER: Final = "\x01"  # a control character that stands alone in every vocabulary
+
+
 class LlamaModel:
     """A loaded GGUF file: weights and vocabulary. Free it with `close`.
 
@@ -124,12 +129,24 @@ class LlamaModel:
         template = llama.llama_model_chat_template(self.handle, None)
         return template.decode("utf-8", "replace") if template else None
 
-    def tokenize(self, text: str, *, control: bool = False) -> list[int]:
-        """Return the ids of `text` without BOS.
+    def tokenize(
+        self, text: str, *, control: bool = False, after: Sequence[int] | None = None
+    ) -> list[int]:
+        """Return the ids of `text` without BOS, so that their pieces joined are the text.
 
-        Special tokens such as `<|im_end|>` are recognised only if `control`. Raises EngineError for
-        text that is no Unicode.
+        after: the tokens that stand before it, where it is not known to go on from other text. Some
+        vocabularies put a space before what begins a text, or follows a special token. Special
+        tokens such as `<|im_end|>` are recognised only if `control`. Raises EngineError for text
+        that is no Unicode.
         """
+        begins = after is not None and (not after or after[-1] in self._special_ids)
+        if not self._adds_space or begins:
+            return self._tokenize(text, control=control)
+        # llama.cpp puts the space before whatever it is given first (llama_vocab::impl::tokenize),
+        # so it is given something that no token joins with what follows.
+        return self._tokenize(_OPENER + text, control=control)[len(self._opener_ids) :]
+
+    def _tokenize(self, text: str, *, control: bool) -> list[int]:
         try:
             data = text.encode("utf-8")
         except UnicodeEncodeError as error:
@@ -158,6 +175,25 @@ class LlamaModel:
             else:
                 capacity = -n  # the buffer was too small: the result is minus the size it needs
         return self._pieces[token]
+
+    @cached_property
+    def _opener_ids(self) -> list[int]:
+        return self._tokenize(_OPENER, control=False)
+
+    @cached_property
+    def _adds_space(self) -> bool:
+        """True where the vocabulary puts a space before a text, as SentencePiece does."""
+        return self.piece(self._tokenize("a", control=False)[0])[:1] == b" "
+
+    @cached_property
+    def _special_ids(self) -> frozenset[int]:
+        """The tokens before which a text is cut: those of chats, and those the user defined."""
+        special = llama.LLAMA_TOKEN_ATTR_CONTROL | llama.LLAMA_TOKEN_ATTR_USER_DEFINED
+        return frozenset(
+            token
+            for token in range(self.n_vocab)
+            if llama.llama_vocab_get_attr(self.vocab, token) & special
+        )
 
     @property
     def bos(self) -> list[int]:

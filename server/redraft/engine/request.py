@@ -54,9 +54,9 @@ class Request:
         cls, model: LlamaModel, prompt: Prompt, options: DecodeOptions, max_tokens: int
     ) -> "Request":
         """Tokenise `prompt`. Raises EngineError if it is empty."""
-        file = model.bos + tokenize_pieces(model, prompt.file)
-        rest = tokenize_pieces(model, prompt.request)
-        tokens = file + rest
+        file = tokenize_pieces(model, prompt.file)
+        tokens = tokenize_pieces(model, prompt.request, after=file)
+        rest = tokens[len(file) :]
         if not tokens:
             raise EngineError("the prompt is empty: there is nothing to go on from")
         # The last token is held back, whichever part it is in: its logits choose the reply's first
@@ -118,11 +118,17 @@ class Request:
         return Decoding(self.tokens, drafter, limits, chooser)
 
 
-def tokenize_pieces(model: LlamaModel, pieces: tuple[Piece, ...]) -> list[int]:
-    """Return the ids of a prompt's pieces, each tokenised on its own."""
-    return [
-        token for piece in pieces for token in model.tokenize(piece.text, control=piece.control)
-    ]
+def tokenize_pieces(
+    model: LlamaModel, pieces: tuple[Piece, ...], *, after: Sequence[int] | None = None
+) -> list[int]:
+    """Return the ids of a prompt up to the end of its `pieces`, each tokenised on its own.
+
+    after: the ids of the pieces before these; None at the start, where BOS comes first.
+    """
+    tokens = [*(model.bos if after is None else after)]
+    for piece in pieces:
+        tokens += model.tokenize(piece.text, control=piece.control, after=tokens)
+    return tokens
 
 
 class Deadline:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.redraft.engine.tiny import write_recurrent, write_transformer
+from tests.redraft.engine.tiny import write_recurrent, write_sentencepiece, write_transformer
 
 from redraft.engine import Engine
 from redraft.engine.calibration import CalibrationStore
@@ -29,6 +29,20 @@ def recurrent_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("models") / "recurrent.gguf"
     write_recurrent(path)
     return path
+
+
+@pytest.fixture(scope="session")
+def sentencepiece_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("models") / "sentencepiece.gguf"
+    write_sentencepiece(path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def sentencepiece_model(sentencepiece_path: Path) -> Iterator[LlamaModel]:
+    model = LlamaModel(sentencepiece_path)
+    yield model
+    model.close()
 
 
 @pytest.fixture(scope="session")

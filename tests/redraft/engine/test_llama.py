@@ -12,6 +12,7 @@ from tests.redraft.engine.tiny import CHAT_END
 
 from redraft.engine import Engine, llama
 from redraft.engine.llama import Context, LlamaModel, backend, requantize, versions
+from redraft.engine.request import Request, tokenize_pieces
 from redraft.errors import EngineError, ModelError
 from redraft.records import DecodeOptions, Piece, Prompt
 
@@ -93,6 +94,67 @@ class TestTokens:
 
     def test_no_text_is_no_tokens(self, tiny_model: LlamaModel):
         assert tiny_model.tokenize("") == []
+
+
+TEXTS = {
+    "code": "return x\n",
+    "an indented line": "    return int(x)\n        pass\n",
+    "one blank": " x",
+    "blanks alone": "    ",
+    "a line ending": "\n",
+    "nothing": "",
+    "characters that are bytes only": "→ 😀\n",
+    "control characters": "\x01\x01 x",
+}
+
+
+class TestSentencePiece:
+    """A vocabulary that puts a space before each text it is given."""
+
+    def join(self, model: LlamaModel, ids: list[int]) -> str:
+        return b"".join(map(model.piece, ids)).decode()
+
+    @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+    def test_pieces_are_the_text_without_a_space_before_it(
+        self, sentencepiece_model: LlamaModel, text: str
+    ):
+        ids = sentencepiece_model.tokenize(text)
+        assert self.join(sentencepiece_model, ids) == text
+        longest = "        return def int"  # joined, as any text is
+        assert len(sentencepiece_model.tokenize(longest)) < len(longest) // 2
+
+    def test_a_prompt_in_pieces_has_the_tokens_of_the_whole(self, sentencepiece_model: LlamaModel):
+        pieces = (
+            Piece("<|im_start|>user\n", control=True),
+            Piece("    def x(ab):\n"),
+            Piece("        return ab\n"),
+            Piece("<|im_end|>\n<|im_start|>", control=True),
+            Piece("return it\n"),
+        )
+        whole = "".join(piece.text for piece in pieces).encode()
+        ids = (llama.llama.llama_token * 256)()
+        vocab = sentencepiece_model.vocab
+        n = llama.llama.llama_tokenize(vocab, whole, len(whole), ids, 256, True, True)
+        tokens = tokenize_pieces(sentencepiece_model, pieces)
+        assert tokens == list(ids[:n])
+        assert tokenize_pieces(
+            sentencepiece_model, pieces[2:], after=tokenize_pieces(sentencepiece_model, pieces[:2])
+        ) == list(ids[:n])
+
+    def test_what_a_reply_copies_has_the_tokens_it_had_in_the_prompt(
+        self, sentencepiece_model: LlamaModel
+    ):
+        source = "    def x(ab):\n        return ab\n"
+        prompt = Prompt(
+            file=(Piece("x.py\n"), Piece(source)),
+            request=(Piece("Go on\n"),),
+            source=source,
+            stop=(),
+        )
+        request = Request.of(sentencepiece_model, prompt, DecodeOptions(), 9)
+        head = len(tokenize_pieces(sentencepiece_model, prompt.file[:1]))
+        assert request.source == request.file[head:]
+        assert self.join(sentencepiece_model, request.source) == source
 
 
 class TestContext:
