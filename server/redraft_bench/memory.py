@@ -6,6 +6,7 @@ compared with that of plain decoding. Bytes everywhere.
 
 import argparse
 import os
+import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
@@ -23,9 +24,17 @@ from redraft.prompting import template
 from redraft.records import Piece, Prompt
 from redraft_bench.drafter import build_long_text, measure_bytes_per_10k
 
-__all__ = ["MemoryRecord", "add_parser", "compare_with_plain", "measure"]
+__all__ = [
+    "ContextMemory",
+    "MemoryRecord",
+    "add_parser",
+    "compare_with_plain",
+    "measure",
+    "measure_contexts",
+]
 
 HISTORY: Final = 10_000  # tokens that the drafter's own memory is measured behind
+N_TEXTS: Final = 8  # written at once
 FRAME_TOKENS: Final = 64  # room for the chat template's and the request's tokens
 
 _REQUEST: Final = "\nReply with this code exactly as it is. Change nothing.\n"
@@ -102,6 +111,91 @@ def _read_memory(strategy: str, prompt_tokens: int, output_tokens: int) -> Memor
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextMemory:
+    """What an engine with a limit of `n_ctx` tokens holds for contexts.
+
+    cells: the most of all contexts at once, while `n_parallel` texts of `prompt_tokens` were
+    written beside a file that stays. old_cells, new_cells: of a context that grew; peak_bytes: the
+    most that cells took meanwhile, saved ones included. cell_bytes: of one.
+    """
+
+    n_ctx: int
+    n_parallel: int
+    prompt_tokens: int
+    cells: int
+    old_cells: int
+    new_cells: int
+    cell_bytes: int
+    peak_bytes: int
+
+    @property
+    def cells_of_limit(self) -> float:
+        return self.cells / self.n_ctx
+
+    @property
+    def peak_of_cells(self) -> float:
+        """The most bytes while growing, in those of the cells that there are then."""
+        return self.peak_bytes / (self.new_cells * self.cell_bytes)
+
+
+def measure_contexts(model: Path, n_ctx: int, n_threads: int | None) -> ContextMemory:
+    """Measure in a new process. Raises what loading and decoding raise."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
+        return process.submit(_measure_contexts, model, n_ctx, n_threads).result()
+
+
+def _measure_contexts(model: Path, n_ctx: int, n_threads: int | None) -> ContextMemory:
+    n_prompt = n_ctx // 4
+    engine = BenchEngine.load(model, n_ctx=n_ctx, n_threads=n_threads)
+    with engine:
+        counts = engine.watch_cells()
+        prompt = _build_prompt(engine, n_prompt - FRAME_TOKENS)
+        engine.decode(prompt, "plain", "invariant", max_tokens=4)
+        engine.decode_together([(prompt, n_prompt)] * N_TEXTS, "copy", "invariant")
+        cells = max(counts)
+    engine = BenchEngine.load(model, n_threads=n_threads)
+    with engine:
+        counts = engine.watch_cells()
+        engine.decode(prompt, "plain", "invariant", max_tokens=4)
+        old_cells = counts[-1]
+        before = psutil.Process().memory_info().rss
+        with _PeakMemory() as peak:
+            new_cells, cell_bytes = engine.grow(min(2 * old_cells, engine.n_ctx), "invariant")
+    return ContextMemory(
+        n_ctx=n_ctx,
+        n_parallel=N_TEXTS,
+        prompt_tokens=n_prompt,
+        cells=cells,
+        old_cells=old_cells,
+        new_cells=new_cells,
+        cell_bytes=cell_bytes,
+        peak_bytes=peak.resident - before + old_cells * cell_bytes,
+    )
+
+
+class _PeakMemory:
+    """The most resident bytes of this process while this is entered, looked at all the time."""
+
+    resident = 0
+
+    def __enter__(self) -> "_PeakMemory":
+        self._is_done = threading.Event()
+        self._thread = threading.Thread(target=self._look)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._is_done.set()
+        self._thread.join()
+
+    def _look(self) -> None:
+        process = psutil.Process()
+        while not self._is_done.wait(0.001):
+            self.resident = max(self.resident, process.memory_info().rss)
+        self.resident = max(self.resident, process.memory_info().rss)
+
+
 def compare_with_plain(records: Sequence[MemoryRecord]) -> list[tuple[MemoryRecord, int | None]]:
     """Pair each record with its unique bytes over plain decoding's behind the same prompt."""
     plain = {
@@ -135,6 +229,12 @@ def add_parser(commands: options.Subparsers) -> None:
         help="tokens to write (default: %(default)s)",
     )
     flag("--strategies", default="plain,copy", help="default: %(default)s")
+    flag(
+        "--n-ctx",
+        type=bench_options.parse_count,
+        default=4096,
+        help="the limit that contexts are measured against (default: %(default)s)",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -165,11 +265,23 @@ def run(args: argparse.Namespace) -> int:
     head = ("strategy", "prompt tokens", "MB of its own", "MB resident", "MB more than plain")
     print(markdown_table(head, rows), end="")
     print(f"\nThe drafter's own memory: {drafter_bytes / 1e3:,.0f} kB for 10,000 tokens of text.")
+    contexts = measure_contexts(path, args.n_ctx, settings.threads)
+    print(
+        f"Contexts, with a limit of {contexts.n_ctx:,} tokens: {contexts.cells:,} cells at most for"
+        f" {contexts.n_parallel} texts at once beside a file that stays"
+        f" ({contexts.cells_of_limit:.2f} of the limit). Growing from {contexts.old_cells:,} to"
+        f" {contexts.new_cells:,} cells takes {contexts.peak_of_cells:.2f} times their bytes."
+    )
     results = {
         "conditions": conditions,
         "answer": args.answer,
         "held": [asdict(record) for record in records],
         "drafter_bytes_per_10k": drafter_bytes,
+        "contexts": {
+            **asdict(contexts),
+            "cells_of_limit": contexts.cells_of_limit,
+            "peak_of_cells": contexts.peak_of_cells,
+        },
     }
     bench_options.write_results(args.json, results)
     return 0

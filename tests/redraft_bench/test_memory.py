@@ -36,6 +36,7 @@ def test_the_command_measures_each_strategy_in_a_process_of_its_own(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     write_transformer(tmp_path / "tiny.gguf")
     args = ("--model", "tiny.gguf", "--prompts", "90,180", "--answer", "4", "--json", "o.json")
+    args += ("--n-ctx", "1024")
     ran = run_bench("memory", *args)
     assert ran.code == 0, ran.err
     record = json.loads((tmp_path / "o.json").read_text())
@@ -48,6 +49,11 @@ def test_the_command_measures_each_strategy_in_a_process_of_its_own(
     assert record["drafter_bytes_per_10k"] > 0
     assert "kB for 10,000 tokens" in ran.out
     assert "| plain    |        loaded |" in ran.out
+    contexts = record["contexts"]
+    assert contexts["cells"] > contexts["n_ctx"] == 1024
+    assert contexts["old_cells"] < contexts["new_cells"]
+    assert contexts["peak_bytes"] > 0
+    assert "texts at once beside a file that stays" in ran.out
 
 
 def test_lengths_that_are_no_numbers_are_refused(run_bench):

@@ -18,7 +18,7 @@ from redraft.engine.drafters import (
     DraftingRequest,
     build_cost_curve,
 )
-from redraft.engine.llama import LlamaModel
+from redraft.engine.llama import Context, LlamaModel
 from redraft.engine.request import tokenize_pieces
 from redraft.engine.state_cache import DiskCache
 from redraft.errors import InputError
@@ -120,6 +120,27 @@ class BenchEngine(Engine):
             n_tokens, exactness
         )
         return build_cost_curve(costs, self._row_counts(exactness, n_tokens))
+
+    def watch_cells(self) -> list[int]:
+        """Return a list that gets the cells of all open contexts whenever another is opened."""
+        counts: list[int] = []
+        contexts: list[Context] = []
+        make = self._pool.make_context
+
+        def make_and_count(n_ctx: int, *, flash_attention: bool) -> Context:
+            context = make(n_ctx, flash_attention=flash_attention)
+            contexts.append(context)
+            counts.append(sum(each.n_ctx for each in contexts if each.handle))
+            return context
+
+        self._pool.make_context = make_and_count  # type: ignore[method-assign]
+        return counts
+
+    def grow(self, n_tokens: int, exactness: Exactness) -> tuple[int, int]:
+        """Make room for `n_tokens`; return the cells there are then, and the bytes of one."""
+        before = self._pool.cache_for(1, exactness)
+        n_bytes = before.context.saved_size(0) // max(1, len(before.tokens))
+        return self._pool.cache_for(n_tokens, exactness).context.n_ctx, n_bytes
 
     def save_states(self, folder: Path) -> None:
         """Keep the cells of files in `folder`, for requests after `restart`."""

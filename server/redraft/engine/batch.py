@@ -30,7 +30,7 @@ from redraft_lookup import (
     decode_many,
 )
 
-__all__ = ["BatchRequest", "SharedContext", "decode_batch"]
+__all__ = ["BatchRequest", "SharedContext", "count_cells", "decode_batch"]
 
 ROWS_PER_TOKEN = 3  # cells that a token of a reply takes, rejected drafts and padding included
 WASTE, PADDING = 0, 1  # sequences that are no text; PADDING is empty between passes
@@ -256,17 +256,22 @@ class BatchRequest:
     @property
     def n_cells(self) -> int:
         """The most cells of a shared context that it may take."""
-        return len(self.request.tokens) + self.n_reply_cells
+        return count_cells(self.request)
 
     @property
     def n_reply_cells(self) -> int:
         """The most of those that its reply may take."""
-        return ROWS_PER_TOKEN * self.request.max_tokens
+        return self.n_cells - len(self.request.tokens)
 
     def complete(self, finish: Finish) -> IndexedCompletion:
         """End the reply; return it with its index."""
         self.reply.finish()
         return self.index, self.report.complete(self.reply, finish)
+
+
+def count_cells(request: Request) -> int:
+    """Return the most cells of a shared context that a request may take."""
+    return len(request.tokens) + ROWS_PER_TOKEN * request.max_tokens
 
 
 def decode_batch(

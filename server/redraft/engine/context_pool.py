@@ -1,7 +1,7 @@
 """The contexts of one model: how large they are, and the one whose text stays between requests.
 
-Memory for cells is taken as it is needed, up to a limit. Knows numbers of tokens; nothing of
-requests, strategies or costs.
+Memory for cells is taken as it is needed. `n_ctx` is the limit for all contexts together, with some
+rows to spare for passes. Knows numbers of tokens; nothing of requests, strategies or costs.
 """
 
 from redraft.engine.kv_cache import KVCache
@@ -30,6 +30,7 @@ PREFILL_ROWS = 128 if backend() == "cpu" else DEFAULT_BATCH
 N_SEQUENCES = 16
 STATE_BUDGET = 512 * 2**20  # bytes of KV cells of files that are not being edited right now
 SPARE_ROWS = PREFILL_ROWS  # behind a full context there is still room for a pass's padding
+SHARED_SPARE_ROWS = 2 * SPARE_ROWS  # where a pass has to fit in besides
 
 
 def uses_flash_attention(exactness: Exactness) -> bool:
@@ -80,18 +81,26 @@ class ContextPool:
             self.forget()
         if self.cache and self.cache.context.n_ctx >= n_tokens + SPARE_ROWS:
             return self.cache
+        # The old context is freed before the new one is made: while it grows there is one of them,
+        # and the saved file part.
+        file = self.cache.take_file() if self.cache else None
+        self.cache = None
         n_ctx = min(-(-n_tokens // CONTEXT_STEP) * CONTEXT_STEP, self.n_ctx) + SPARE_ROWS
-        context = self.open_context(n_ctx, flash_attention=flash_attention)
-        if self.cache:
-            self.cache = self.cache.move_to(context)
-        else:
-            self.cache = KVCache(
-                context,
-                chunk=PREFILL_ROWS,
-                state_cache=self._state_cache,
-                disk_cache=self.disk_cache,
-                prefill_counts=padding if self._model.can_roll_back else (),
-            )
+        try:
+            context = self.make_context(n_ctx, flash_attention=flash_attention)
+        except EngineError:
+            if file:
+                self._state_cache.put(file)
+            raise
+        self.cache = KVCache(
+            context,
+            chunk=PREFILL_ROWS,
+            state_cache=self._state_cache,
+            disk_cache=self.disk_cache,
+            prefill_counts=padding if self._model.can_roll_back else (),
+        )
+        if file:
+            self.cache.restore(file)
         return self.cache
 
     def check_length(self, n_tokens: int) -> None:
@@ -102,7 +111,21 @@ class ContextPool:
                 "ask for less at once, or raise n_ctx where the model was trained for more"
             )
 
-    def open_context(self, n_ctx: int, *, flash_attention: bool) -> Context:
+    def open_shared_context(self, n_cells: int) -> Context:
+        """Return a context for several texts with `n_cells`, or all there may be.
+
+        The caller closes it. Where both do not fit, the cache that stays between requests makes
+        room; its file is saved.
+        """
+        n_cells = min(n_cells, self.n_ctx) + SHARED_SPARE_ROWS
+        if self.cache and n_cells + self.cache.context.n_ctx > self.n_ctx + SHARED_SPARE_ROWS:
+            self.cache.stash()
+            self.cache.context.close()
+            self.cache = None
+        # Several texts always have flash attention: with the other kind rows round by their place.
+        return self.make_context(n_cells, flash_attention=True)
+
+    def make_context(self, n_ctx: int, *, flash_attention: bool) -> Context:
         """Return a new context, which the caller closes."""
         return Context(
             self._model,

@@ -15,14 +15,14 @@ from pathlib import Path
 
 import platformdirs
 
-from redraft.engine.batch import BatchRequest, SharedContext, decode_batch
+from redraft.engine.batch import BatchRequest, SharedContext, count_cells, decode_batch
 from redraft.engine.calibration import (
     FIRST_PLAIN_TOKENS,
     CalibrationStore,
     Measurement,
     measure,
 )
-from redraft.engine.context_pool import PREFILL_ROWS, SPARE_ROWS, ContextPool, prefill_counts
+from redraft.engine.context_pool import PREFILL_ROWS, ContextPool, prefill_counts
 from redraft.engine.draft_model import DraftModel
 from redraft.engine.drafters import UNSIZED, DrafterFactory, build_cost_curve
 from redraft.engine.kv_cache import KVCache
@@ -181,16 +181,17 @@ class Engine:
         }
         for request in tokenized.values():
             self._pool.check_length(request.n_tokens)
+        # What a shared context has no room for, rejected drafts included, is decoded alone.
+        alone = [i for i, request in tokenized.items() if count_cells(request) > self.n_ctx]
         depth = max(len(request.tokens) for request in tokenized.values())
         if not self._is_measured(depth, options.exactness):
             # The longest is decoded alone, and measures for all: their texts are the same so.
             longest = max(tokenized, key=lambda i: len(tokenized[i].tokens))
-            prompt, max_tokens = requests[longest]
-            yield (
-                longest,
-                self.complete(prompt, options, max_tokens=max_tokens, cancelled=cancelled),
-            )
-            del tokenized[longest]
+            alone = [longest, *(i for i in alone if i != longest)]
+        for i in alone:
+            prompt, max_tokens = requests[i]
+            yield i, self.complete(prompt, options, max_tokens=max_tokens, cancelled=cancelled)
+            del tokenized[i]
         row_counts = self._row_counts(options.exactness, depth)
         curve = self._shared_curve(depth, options.exactness)
         batch = [
@@ -201,7 +202,7 @@ class Engine:
             return
         # Room for the largest of them side by side; the others fit in their place.
         n_cells = sum(sorted(request.n_cells for request in batch)[-n_parallel:])
-        context = self._pool.open_context(n_cells + SPARE_ROWS, flash_attention=True)
+        context = self._pool.open_shared_context(n_cells)
         shared = SharedContext(
             context,
             chunk=PREFILL_ROWS,

@@ -108,27 +108,17 @@ class KVCache:
             self._ends.append(stop)
             yield stop
 
-    def move_to(self, context: Context) -> "KVCache":
-        """Return the same file part in another, larger context; the old one is closed."""
-        moved = KVCache(
-            context,
-            chunk=self._chunk,
-            state_cache=self._state_cache,
-            disk_cache=self._disk_cache,
-            prefill_counts=self._prefill_counts,
-        )
-        moved.row_counts = self.row_counts
-        moved._n_file = self._n_file
+    def take_file(self) -> SavedState | None:
+        """Free the context and return its file part, which `restore` puts into another; if any."""
         self._truncate(self._n_file)
         state = self._save() if self.tokens else None
         self.context.close()
-        if state:
-            moved.restore(state)
-        return moved
+        return state
 
     def restore(self, state: SavedState) -> None:
-        """Make the cache hold what `state` holds, or nothing if llama.cpp refuses it."""
+        """Make the cache hold the file part `state`, or nothing if llama.cpp refuses it."""
         self._pending = ()
+        self._n_file = len(state.tokens)
         self.context.clear()
         is_loaded = self.context.load(0, state.cells)
         self.tokens = list(state.tokens) if is_loaded else []
@@ -182,7 +172,7 @@ class KVCache:
     def close(self) -> None:
         """Free the context; the file part stays on disk if there is a disk cache."""
         if self._disk_cache:
-            self._stash()
+            self.stash()
         self.context.close()
 
     def _load_best(self, wanted: Sequence[int], ends: Sequence[int], n_file: int) -> int:
@@ -193,7 +183,7 @@ class KVCache:
             return n_kept
         best = self._state_cache.pop_best(wanted, ends, above=n_kept)
         # Another file is prefilled: this one's cells are saved, in case it comes back.
-        self._stash()
+        self.stash()
         n_best = count_reusable(wanted, ends, best.tokens, best.ends) if best else n_kept
         if self._disk_cache and n_best < n_file:
             # An earlier process may have left the whole file part.
@@ -206,15 +196,21 @@ class KVCache:
         self.restore(best)
         return count_reusable(wanted, ends, self.tokens, self._ends)
 
-    def _stash(self) -> None:
-        """Save the file part's cells for later; on disk only if they are complete."""
+    def stash(self) -> None:
+        """Save the file part's cells for later; on disk only if they are complete.
+
+        What neither memory nor disk has room for is not even read.
+        """
         self._truncate(self._n_file)
-        if not self.tokens:
+        n_tokens, n_bytes = len(self.tokens), self.context.saved_size(0)
+        disk = self._disk_cache if n_tokens == self._n_file else None
+        goes_to_disk = disk is not None and disk.takes(n_tokens, n_bytes)
+        if not n_tokens or not (goes_to_disk or self._state_cache.takes(n_bytes)):
             return
         state = self._save()
         self._state_cache.put(state)
-        if self._disk_cache and len(state.tokens) == self._n_file:
-            self._disk_cache.put(state.tokens, state.ends, self._prefill_counts, state.cells)
+        if disk:
+            disk.put(state.tokens, state.ends, self._prefill_counts, state.cells)
 
     def _save(self) -> SavedState:
         cells = self.context.save(0)

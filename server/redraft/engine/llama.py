@@ -344,17 +344,23 @@ class Context:
         """Let sequence `target` see `source`'s tokens at positions [start, stop)."""
         llama.llama_memory_seq_cp(self._memory, source, target, start, stop)
 
-    def save(self, sequence: int) -> bytes:
-        """Return a sequence's KV cells as bytes, which `load` reads on this build and model."""
-        # Only the cells that the sequence uses, not the whole cache.
-        size = llama.llama_state_seq_get_size(self.handle, sequence)
-        data = (ctypes.c_uint8 * size)()
-        written = llama.llama_state_seq_get_data(self.handle, data, size, sequence)
-        return bytes(memoryview(data)[:written])
+    def saved_size(self, sequence: int) -> int:
+        """Return how many bytes `save` would return: of the cells that the sequence uses."""
+        return int(llama.llama_state_seq_get_size(self.handle, sequence))
 
-    def load(self, sequence: int, cells: bytes) -> bool:
+    def save(self, sequence: int) -> bytearray:
+        """Return a sequence's KV cells as bytes, which `load` reads on this build and model."""
+        # llama.cpp writes into these bytes, and reads from them: cells are copied once each way.
+        cells = bytearray(self.saved_size(sequence))
+        data = (ctypes.c_uint8 * len(cells)).from_buffer(cells)
+        written = llama.llama_state_seq_get_data(self.handle, data, len(cells), sequence)
+        del data  # or the bytes cannot be cut
+        del cells[written:]
+        return cells
+
+    def load(self, sequence: int, cells: bytearray) -> bool:
         """Fill an empty sequence with the bytes of `save`; False if llama.cpp refuses them."""
-        data = (ctypes.c_uint8 * len(cells)).from_buffer_copy(cells)
+        data = (ctypes.c_uint8 * len(cells)).from_buffer(cells)
         return bool(llama.llama_state_seq_set_data(self.handle, data, len(cells), sequence))
 
     def clear(self) -> None:

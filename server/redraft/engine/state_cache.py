@@ -32,7 +32,7 @@ class SavedState:
 
     tokens: tuple[int, ...]
     ends: tuple[int, ...]
-    cells: bytes
+    cells: bytearray
 
 
 def count_reusable(
@@ -69,9 +69,13 @@ class StateCache:
     def clear(self) -> None:
         self._states.clear()
 
+    def takes(self, n_bytes: int) -> bool:
+        """Return True where `put` keeps a state of so many bytes: up to the whole budget."""
+        return n_bytes <= self._budget
+
     def put(self, state: SavedState) -> None:
-        """Keep a state, unless it is larger than the whole budget."""
-        if len(state.cells) > self._budget:
+        """Keep a state that is not too large."""
+        if not self.takes(len(state.cells)):
             return
         self._states[state.tokens] = state
         self._states.move_to_end(state.tokens)
@@ -119,7 +123,7 @@ class DiskCache:
 
     def get(
         self, tokens: Sequence[int], ends: Sequence[int], row_counts: Sequence[int]
-    ) -> bytes | None:
+    ) -> bytearray | None:
         """Return the cells of exactly `tokens`, from passes that ended at `ends`, padded alike.
 
         A damaged file is removed.
@@ -127,7 +131,9 @@ class DiskCache:
         path = self._path(tokens, ends, row_counts)
         try:
             with path.open("rb") as file:
-                digest, cells = file.read(DIGEST_SIZE), file.read()
+                digest = file.read(DIGEST_SIZE)
+                cells = bytearray(max(0, os.fstat(file.fileno()).st_size - DIGEST_SIZE))
+                file.readinto(cells)
         except OSError:
             return None
         is_whole = hashlib.sha256(cells).digest() == digest
@@ -138,13 +144,21 @@ class DiskCache:
                 path.unlink()
         return cells if is_whole else None
 
+    def takes(self, n_tokens: int, n_bytes: int) -> bool:
+        """Return True where `put` keeps so many tokens and bytes: neither too few nor too many."""
+        return n_tokens >= self._min_tokens and DIGEST_SIZE + n_bytes <= self._budget
+
     def put(
-        self, tokens: Sequence[int], ends: Sequence[int], row_counts: Sequence[int], cells: bytes
+        self,
+        tokens: Sequence[int],
+        ends: Sequence[int],
+        row_counts: Sequence[int],
+        cells: bytearray,
     ) -> None:
-        """Keep what `get` returns, unless it has too few tokens or exceeds the whole budget."""
-        size = DIGEST_SIZE + len(cells)
-        if len(tokens) < self._min_tokens or size > self._budget:
+        """Keep what `get` returns, where it `takes` it."""
+        if not self.takes(len(tokens), len(cells)):
             return
+        size = DIGEST_SIZE + len(cells)
         path = self._path(tokens, ends, row_counts)
         with contextlib.suppress(OSError):
             if path.exists():

@@ -250,7 +250,10 @@ class TestSwap:
         assert prefill(cache, first, [2])[0] == len(first)
         assert prefill(cache, second, [2])[0] == len(second)
 
-    def test_without_a_budget_nothing_is_kept(self, make_context: MakeContext):
+    def test_without_a_budget_nothing_is_kept_or_even_read(
+        self, make_context: MakeContext, monkeypatch: pytest.MonkeyPatch
+    ):
+        monkeypatch.setattr(Context, "save", lambda *_: pytest.fail("the cells were read"))
         cache = make_cache(make_context(), self.A, [1], budget=0)
         prefill(cache, self.B, [1])
         assert prefill(cache, self.A, [2])[0] == 0
@@ -258,9 +261,16 @@ class TestSwap:
     def test_a_larger_context_keeps_the_file(self, make_context: MakeContext):
         cache = make_cache(make_context(), self.A, [1, 2], row_counts=ROW_COUNTS)
         step(cache, 3)
-        moved = cache.move_to(make_context(n_ctx=1024))
+        file = cache.take_file()
+        assert file is not None
+        moved = KVCache(
+            make_context(n_ctx=1024),
+            chunk=32,
+            state_cache=StateCache(0),
+            prefill_counts=ROW_COUNTS,
+        )
+        moved.restore(file)
         moved.row_counts = ROW_COUNTS
-        assert moved.context.n_ctx == 1024
         assert prefill(moved, self.A, [4]) == [100, 101]
         expect_like_fresh(moved, [self.A, [4]], [], make_context())
 

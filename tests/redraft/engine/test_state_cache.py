@@ -17,7 +17,7 @@ from redraft.engine.state_cache import MIN_TOKENS, DiskCache, SavedState, StateC
 
 def make_state(*tokens: int, n_bytes: int = 10, chunk: int = 2) -> SavedState:
     ends = (*range(chunk, len(tokens), chunk), len(tokens))
-    return SavedState(tokens=tokens, ends=ends, cells=bytes(n_bytes))
+    return SavedState(tokens=tokens, ends=ends, cells=bytearray(n_bytes))
 
 
 @pytest.mark.parametrize(
@@ -306,7 +306,7 @@ class TestEngine:
         assert decode(third, self.PROMPT).stats.reused_tokens == tiny.count_tokens(LARGE)
 
     def test_cells_that_llama_refuses_cost_only_time(self, reopen, tiny: Engine, monkeypatch):
-        monkeypatch.setattr(DiskCache, "get", lambda *_: b"no cells")
+        monkeypatch.setattr(DiskCache, "get", lambda *_: bytearray(b"no cells"))
         self.expect_same_text(reopen(), tiny, n_reused=0)
 
     def test_a_folder_that_cannot_be_made_costs_only_time(self, reopen, tiny, folder: Path):
