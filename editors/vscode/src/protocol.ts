@@ -24,6 +24,12 @@ export interface TextEdit {
 /** Rewrite a part of a document. Takes `EditParams`, answers `EditAnswer`. */
 export const EDIT = "redraft.edit";
 
+/**
+ * Say what an edit at a place would change, before there is an instruction. Takes `TargetParams`,
+ * answers `FoundTargets`.
+ */
+export const FIND_TARGET = "redraft.findTarget";
+
 /** Cancel edits. Takes `CancelParams`, answers `Cancelled`. */
 export const CANCEL = "redraft.cancel";
 
@@ -113,8 +119,8 @@ export interface InitializationOptions {
   readonly statusNotifications?: boolean;
 }
 
-/** The place of an edit and the form of its answer, whatever the instruction is. */
-export interface EditOptions {
+/** The argument of `redraft.findTarget`: the place of an edit. */
+export interface TargetParams {
   /** An open document. */
   readonly uri: string;
   /** The version the positions are of; another than the current one is stale. */
@@ -129,6 +135,10 @@ export interface EditOptions {
    * function; at a cursor on an empty line outside of functions, an insertion there.
    */
   readonly scope?: Scope | null;
+}
+
+/** The place of an edit and the form of its answer, whatever the instruction is. */
+export interface EditOptions extends TargetParams {
   /** Where the model leaves the code as it is, take its second choice. */
   readonly anotherVersion?: boolean | null;
   /** Return the edit instead of applying it. */
@@ -150,6 +160,25 @@ export interface EditOptions {
 export interface EditParams extends EditOptions {
   /** What to change. */
   readonly instruction: string;
+}
+
+/** Code that can be edited; `range` and `scope` are those to request the edit with. */
+export interface EditTarget {
+  /** For the user, such as `function Cart.total`, `lines 3-7` or `the whole file`. */
+  readonly name: string;
+  readonly range: Range;
+  readonly scope: Scope | null;
+}
+
+/** The answer of `redraft.findTarget`. */
+export interface FoundTargets {
+  /** Why there is nothing to edit at the place. */
+  readonly problem: string | null;
+  /**
+   * What an edit there would change: one target. Where there is a problem, what the user can choose
+   * from instead.
+   */
+  readonly targets: readonly EditTarget[];
 }
 
 /** The argument of `redraft.prompt`. */

@@ -19,6 +19,7 @@ __all__ = [
     "CANCEL",
     "CANCEL_NOTIFICATION",
     "EDIT",
+    "FIND_TARGET",
     "KIND",
     "PARTIAL_NOTIFICATION",
     "PROMPT",
@@ -39,9 +40,11 @@ __all__ = [
     "EditResult",
     "EditStarted",
     "EditStats",
+    "EditTarget",
     "EndedEdit",
     "Ending",
     "ErrorCode",
+    "FoundTargets",
     "InitializationOptions",
     "ModelState",
     "ModelStatus",
@@ -53,6 +56,7 @@ __all__ = [
     "Refusal",
     "Scope",
     "Status",
+    "TargetParams",
     "Trace",
     "TracePass",
     "TraceText",
@@ -64,6 +68,10 @@ __all__ = [
 
 EDIT: Final = "redraft.edit"
 """Rewrite a part of a document. Takes `EditParams`, answers `EditAnswer`."""
+
+FIND_TARGET: Final = "redraft.findTarget"
+"""Say what an edit at a place would change, before there is an instruction. Takes `TargetParams`,
+answers `FoundTargets`."""
 
 CANCEL: Final = "redraft.cancel"
 """Cancel edits. Takes `CancelParams`, answers `Cancelled`."""
@@ -153,8 +161,8 @@ class _DocumentKeys(TypedDict):
     """An open document."""
 
 
-class EditOptions(_DocumentKeys, total=False):
-    """The place of an edit and the form of its answer, whatever the instruction is."""
+class TargetParams(_DocumentKeys, total=False):
+    """The argument of `redraft.findTarget`: the place of an edit."""
 
     version: int | None
     """The version the positions are of; another than the current one is stale."""
@@ -169,6 +177,10 @@ class EditOptions(_DocumentKeys, total=False):
     """What may change: the function around the range's start (the range's lines, where it is in
     none), exactly the range, or everything. Default: a selection if there is one, else the
     function; at a cursor on an empty line outside of functions, an insertion there."""
+
+
+class EditOptions(TargetParams, total=False):
+    """The place of an edit and the form of its answer, whatever the instruction is."""
 
     anotherVersion: bool | None
     """Where the model leaves the code as it is, take its second choice."""
@@ -195,6 +207,27 @@ class EditParams(EditOptions):
 
     instruction: str
     """What to change."""
+
+
+class EditTarget(TypedDict):
+    """Code that can be edited; `range` and `scope` are those to request the edit with."""
+
+    name: str
+    """For the user, such as `function Cart.total`, `lines 3-7` or `the whole file`."""
+
+    range: types.Range
+    scope: Scope | None
+
+
+class FoundTargets(TypedDict):
+    """The answer of `redraft.findTarget`."""
+
+    problem: str | None
+    """Why there is nothing to edit at the place."""
+
+    targets: list[EditTarget]
+    """What an edit there would change: one target. Where there is a problem, what the user can
+    choose from instead."""
 
 
 class PromptParams(EditOptions):

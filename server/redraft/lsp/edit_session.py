@@ -20,7 +20,7 @@ from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams, JsonRpcRequ
 
 from redraft.config.settings import Settings
 from redraft.edit import rewrite
-from redraft.errors import ModelError, RedraftError
+from redraft.errors import InputError, ModelError, RedraftError
 from redraft.lsp import contract, responses
 from redraft.lsp.client import Client, WorkDoneProgress
 from redraft.lsp.documents import (
@@ -32,7 +32,15 @@ from redraft.lsp.documents import (
     to_text_edits,
 )
 from redraft.lsp.model_worker import LanguageModel, ModelWorker
-from redraft.lsp.params import EditCommand, find_target, parse_edit
+from redraft.lsp.params import (
+    EditCommand,
+    Place,
+    describe_target,
+    find_target,
+    list_alternatives,
+    parse_edit,
+    parse_place,
+)
 from redraft.lsp.server_config import ServerConfig
 from redraft.records import (
     Completion,
@@ -259,17 +267,50 @@ class EditSessions:
         """The progress of each edit, for `redraft.status`."""
         return [edit.progress for edit in self._running.values()]
 
-    def _register(self, command: EditCommand, token: str | int | None) -> RunningEdit:
-        document = self._documents.get(command.uri)
+    async def find_target(self, params: types.ExecuteCommandParams) -> contract.FoundTargets:
+        """Say what an edit at a place would change, or what can be chosen instead."""
+        place = parse_place(params.arguments)
+        document = self._find_document(place)
+        index, language, unit = document.index, document.language, self._client.unit
+
+        def find() -> contract.FoundTargets:
+            problem = None
+            try:
+                spans: tuple[Span, ...] = (find_target(place, index, language, unit),)
+            except InputError as error:
+                problem, spans = str(error), list_alternatives(place, index, unit)
+            return {
+                "problem": problem,
+                "targets": [
+                    {
+                        "name": describe_target(span, index, language),
+                        "range": to_range(span, index, unit),
+                        # Lines that the user chose are meant, and not a function that they are in.
+                        "scope": "selection" if problem else place.scope,
+                    }
+                    for span in spans
+                ],
+            }
+
+        # The text is parsed: not on the loop.
+        return await asyncio.to_thread(find)
+
+    def _find_document(self, place: Place) -> OpenDocument:
+        """Return the document of `place`; raise the error to answer with where it is another."""
+        document = self._documents.get(place.uri)
         if document is None:
-            raise JsonRpcInvalidParams(f"{command.uri} is not open")
+            raise JsonRpcInvalidParams(f"{place.uri} is not open")
         if not document.is_known:
             raise responses.failed_error(responses.describe_unknown(document))
-        if command.version not in (None, document.version):
+        if place.version not in (None, document.version):
             raise responses.stale_error(
-                f"version {command.version} was asked for, but the document is at version "
+                f"version {place.version} was asked for, but the document is at version "
                 f"{document.version}; ask again"
             )
+        return document
+
+    def _register(self, command: EditCommand, token: str | int | None) -> RunningEdit:
+        document = self._find_document(command)
         if command.id in self._running:
             raise JsonRpcInvalidParams(f"an edit with the id {command.id!r} is running already")
         id_ = command.id or f"redraft-{next(self._numbers)}"

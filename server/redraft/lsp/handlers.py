@@ -147,6 +147,11 @@ async def edit(ls: Server, params: types.ExecuteCommandParams) -> contract.EditA
     return await ls.edits.run(params)
 
 
+async def find_target(ls: Server, params: types.ExecuteCommandParams) -> contract.FoundTargets:
+    """Say what an edit at a place would change."""
+    return await ls.edits.find_target(params)
+
+
 def cancel(ls: Server, params: types.ExecuteCommandParams) -> contract.Cancelled:
     """Cancel the edits named, or all."""
     return {"cancelled": _cancel(ls, params.arguments[0] if params.arguments else {})}
@@ -214,6 +219,7 @@ _FEATURES: Final[Mapping[str, tuple[Callable[..., Any], Any]]] = {
 
 _COMMANDS: Final[Mapping[str, Callable[[Server, types.ExecuteCommandParams], Any]]] = {
     contract.EDIT: edit,
+    contract.FIND_TARGET: find_target,
     contract.CANCEL: cancel,
     contract.WARM: warm,
     contract.STATUS: status,

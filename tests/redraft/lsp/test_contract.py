@@ -12,7 +12,7 @@ from tests.redraft.lsp.editor import ROOT
 
 from redraft.edit import outcome_of_reply
 from redraft.lsp import contract, responses
-from redraft.lsp.params import EditCommand
+from redraft.lsp.params import EditCommand, Place
 from redraft.lsp.server_config import EditorSettings
 from redraft.records import (
     Completion,
@@ -45,6 +45,8 @@ def test_settings_are_documented(name: str) -> None:
 def test_the_shapes_of_the_wire_are_those_of_the_records() -> None:
     arguments = {camel(field.name) for field in fields(EditCommand)}
     assert contract.EditParams.__annotations__.keys() == arguments | {"position"}
+    place = {camel(field.name) for field in fields(Place)}
+    assert contract.TargetParams.__annotations__.keys() == place | {"position"}
     assert contract.EditStats.__required_keys__ == responses.convert_stats(Stats()).keys()
     assert {*get_args(Reason)} - {"cancelled", "stale"} == {*get_args(contract.Reason)}
     phases = get_args(get_type_hints(Progress)["phase"])

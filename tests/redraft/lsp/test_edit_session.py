@@ -672,6 +672,83 @@ async def test_a_language_without_grammar_can_be_edited_by_selection() -> None:
         assert document.text == "alpha\ngamma\n"
 
 
+SCRIPT = """import os
+
+total = 0
+print(os, total)
+
+
+class Cart:
+    def add(self):
+        return 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("at", "scope", "name", "target"),
+    [
+        ("return", None, "method Cart.add", "    def add(self):\n        return 1"),
+        ("return", "function", "method Cart.add", "    def add(self):\n        return 1"),
+        ("class", None, "class Cart", SCRIPT[SCRIPT.index("class") : -1]),
+        ("total = 0\nprint(os, total)", None, "lines 3-4", "total = 0\nprint(os, total)"),
+        ("total = 0\n", None, "line 3", "total = 0\n"),
+        ("total", "selection", "part of line 3", "total"),
+        ("\n\ntotal", "cursor", "an insertion at line 2", ""),
+        ("total", "file", "the whole file", SCRIPT),
+    ],
+)
+async def test_what_an_edit_would_change_is_named_before_it_is_asked_for(
+    at: str, scope: str | None, name: str, target: str
+) -> None:
+    async with Editor() as editor:
+        document = editor.open(URI, SCRIPT)
+        start = SCRIPT.index(at)
+        place: dict[str, Any] = {"range": document.range(start, start + len(at), editor.unit)}
+        if at in ("return", "class"):
+            place = {"position": document.position(start, editor.unit)}
+        if scope == "cursor":
+            place, scope = {"position": document.position(start + 1, editor.unit)}, None
+        found = await editor.command("redraft.findTarget", {"uri": URI, "scope": scope, **place})
+        assert found["problem"] is None
+        (only,) = found["targets"]
+        assert (only["name"], only["scope"]) == (name, scope)
+        span = (document.offset(only["range"][end], editor.unit) for end in ("start", "end"))
+        assert SCRIPT[slice(*span)] == target
+        # What is named is what is edited.
+        place["scope"] = scope
+        reply = script(reply=f"{target.rstrip()}  # noted\n")
+        edit = await editor.edit(document, reply, preview=True, **place)
+        assert edit["target"] == only["range"]
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "names"),
+    [
+        (SCRIPT, "python", ["line 4", "lines 3-4", "the whole file"]),
+        ("alpha\nbeta", "plaintext", ["line 2", "the whole file"]),
+        ("total = 0", "python", ["the whole file"]),
+    ],
+)
+async def test_outside_of_functions_there_are_places_to_choose(
+    text: str, language: str, names: list[str]
+) -> None:
+    async with Editor() as editor:
+        editor.open(URI, text, language)
+        line = {SCRIPT: 3, "alpha\nbeta": 1}.get(text, 0)
+        argument = {"uri": URI, "position": {"line": line, "character": 1}}
+        found = await editor.command("redraft.findTarget", argument)
+        assert "select what to edit" in found["problem"]
+        assert [target["name"] for target in found["targets"]] == names
+        chosen = found["targets"][0]
+        place = {key: chosen[key] for key in ("range", "scope")}
+        again = await editor.command("redraft.findTarget", {"uri": URI, **place})
+        assert again == {"problem": None, "targets": [chosen]}
+        stale = editor.command("redraft.findTarget", {**argument, "version": 7})
+        with pytest.raises(ResponseError) as error:
+            await stale
+        assert error.value.code == -32801
+
+
 async def test_status_trace_warm_and_reload() -> None:
     async with Editor() as editor:
         document = editor.open(URI, SHOP)

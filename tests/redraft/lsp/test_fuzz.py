@@ -33,7 +33,7 @@ METHODS = [
 ]
 
 COMMANDS = [
-    *(f"redraft.{name}" for name in "edit cancel warm status reload showTrace".split()),
+    *(f"redraft.{name}" for name in "edit findTarget cancel warm status reload showTrace".split()),
     "redraft.no",
     "",
 ]

@@ -36,8 +36,8 @@
 --- `true`: send `redraft/status`.
 ---@field statusNotifications? boolean
 
---- The place of an edit and the form of its answer, whatever the instruction is.
----@class redraft.EditOptions
+--- The argument of `redraft.findTarget`: the place of an edit.
+---@class redraft.TargetParams
 --- An open document.
 ---@field uri string
 --- The version the positions are of; another than the current one is stale.
@@ -50,6 +50,9 @@
 --- exactly the range, or everything. Default: a selection if there is one, else the function; at a
 --- cursor on an empty line outside of functions, an insertion there.
 ---@field scope? redraft.Scope
+
+--- The place of an edit and the form of its answer, whatever the instruction is.
+---@class redraft.EditOptions: redraft.TargetParams
 --- Where the model leaves the code as it is, take its second choice.
 ---@field anotherVersion? boolean
 --- Return the edit instead of applying it.
@@ -68,6 +71,21 @@
 ---@class redraft.EditParams: redraft.EditOptions
 --- What to change.
 ---@field instruction string
+
+--- Code that can be edited; `range` and `scope` are those to request the edit with.
+---@class redraft.EditTarget
+--- For the user, such as `function Cart.total`, `lines 3-7` or `the whole file`.
+---@field name string
+---@field range lsp.Range
+---@field scope? redraft.Scope
+
+--- The answer of `redraft.findTarget`.
+---@class redraft.FoundTargets
+--- Why there is nothing to edit at the place.
+---@field problem? string
+--- What an edit there would change: one target. Where there is a problem, what the user can choose
+--- from instead.
+---@field targets redraft.EditTarget[]
 
 --- The argument of `redraft.prompt`.
 ---@class redraft.PromptParams: redraft.EditOptions
@@ -237,6 +255,9 @@
 return {
   --- Rewrite a part of a document. Takes `EditParams`, answers `EditAnswer`.
   EDIT = "redraft.edit",
+  --- Say what an edit at a place would change, before there is an instruction. Takes
+  --- `TargetParams`, answers `FoundTargets`.
+  FIND_TARGET = "redraft.findTarget",
   --- Cancel edits. Takes `CancelParams`, answers `Cancelled`.
   CANCEL = "redraft.cancel",
   --- Load the model and prefill a document in the background. Takes `WarmParams`, answers `Status`
