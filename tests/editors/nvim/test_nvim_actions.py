@@ -41,7 +41,7 @@ def test_edit_with_instruction_asks_and_previews(shop: Vim) -> None:
     shop.lua("_G.choice = 'Edit with instruction'")
     shop.type_keys("gra")
     shop.wait_for("vim.fn.getcmdtype() == '@'")
-    assert shop.lua("return vim.fn.getcmdprompt()") == "What shall be changed? "
+    assert shop.lua("return vim.fn.getcmdprompt()") == "What shall be changed? (function total) "
     shop.type_keys(f"{RENAME}<CR>")
     shop.wait_for_preview()
     shop.type_keys("a")

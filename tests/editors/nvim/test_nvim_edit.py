@@ -145,8 +145,59 @@ def test_the_prompt_remembers_and_an_empty_answer_is_none(vim: Vim) -> None:
     assert len(marks) <= 1  # of the last edit, to try it again
 
 
+def find_highlight(vim: Vim) -> list[int] | None:
+    """Return the rows and columns that are highlighted as what an edit would change."""
+    code = """local ns = vim.api.nvim_get_namespaces()["redraft.target"]
+      for _, mark in ipairs(vim.api.nvim_buf_get_extmarks(0, ns, 0, -1, { details = true })) do
+        if mark[4].hl_group == "RedraftTarget" then
+          return { mark[2], mark[3], mark[4].end_row, mark[4].end_col }
+        end
+      end"""
+    return vim.lua(code)
+
+
+@pytest.mark.parametrize("command", ["Redraft", "Redraft history", "Redraft retry"])
+def test_the_prompt_names_what_will_be_edited_and_it_is_highlighted(vim: Vim, command: str) -> None:
+    vim.open(SHOP)
+    vim.go_to("item.price")
+    vim.lua("require('redraft.history').add(...)", RENAME)
+    vim.lua("_G.choice = 'amount'")
+    if command == "Redraft retry":
+        vim.edit(script(sub=["amount", "amount_"]))
+    vim.type_keys(f":{command}<CR>")
+    vim.wait_for("vim.fn.getcmdtype() == '@'")
+    assert vim.lua("return vim.fn.getcmdprompt()") == "Redraft function total: "
+    lines = vim.get_text().split("\n")
+    start = lines.index("def total(items):")
+    stop = next(n for n, line in enumerate(lines) if line.startswith("    return amount"))
+    assert find_highlight(vim) == [start, 0, stop, len(lines[stop])]
+    vim.type_keys("<Esc>")
+    vim.wait_for("vim.api.nvim_get_mode().mode == 'n'")
+    assert find_highlight(vim) is None
+
+
+def test_outside_of_functions_the_place_is_chosen_before_the_instruction(vim: Vim) -> None:
+    path = vim.open("import os\n\nname = os.name\nprint(name)\n")
+    vim.go_to("print")
+    vim.type_keys(":Redraft<CR>")  # and no place is chosen
+    vim.wait_for("offered ~= nil")
+    assert vim.lua("return offered") == ["line 4", "lines 3-4", "the whole file"]
+    vim.lua("_G.choice = 'lines 3-4'")
+    vim.type_keys(":Redraft<CR>")
+    vim.wait_for("vim.fn.getcmdtype() == '@'")
+    assert vim.lua("return vim.fn.getcmdprompt()") == "Redraft lines 3-4: "
+    assert find_highlight(vim) == [2, 0, 3, len("print(name)")]
+    vim.type_keys(f"{script(sub=['name', 'system'])}<CR>")
+    vim.wait_for_preview()
+    vim.type_keys("a")
+    vim.wait_for_message("changes")
+    new = "import os\n\nsystem = os.system\nprint(system)\n"
+    assert vim.get_bytes(path) == new.encode()
+
+
 def test_the_model_reads_the_file_while_the_user_types(vim: Vim) -> None:
     path = vim.open(SHOP.replace("amount", "warm_amount"), "warm.py")
+    vim.go_to("item.price")
     vim.type_keys(":Redraft<CR>")
     vim.wait_for("vim.fn.getcmdtype() == '@'")
     status = """(function(uri)

@@ -2,7 +2,11 @@
 
 local client = require("redraft.client")
 local notify = require("redraft.notify")
+local protocol = require("redraft.protocol")
 local targets = require("redraft.target")
+
+-- How long a prompt waits for what the server calls the target. Keys typed meanwhile are its own.
+local PATIENCE_MS = 500
 
 local M = {}
 
@@ -22,6 +26,70 @@ local M = {}
 
 local last_requests = {} ---@type table<integer, redraft.EditRequest> by buffer
 
+--- Return what an edit of a target would change; nil where no server says so in time.
+---@param target redraft.Target
+---@return redraft.FoundTargets? found, string? encoding of its ranges
+local function find(target)
+  local server = client.get(target.buf)
+  local range = server and target:get_range(server.offset_encoding)
+  if not (server and range) then
+    return nil
+  end
+  client.synchronise(server, target.buf)
+  local params = {
+    command = protocol.FIND_TARGET,
+    arguments = { { uri = vim.uri_from_bufnr(target.buf), range = range, scope = target.scope } },
+  }
+  local answer = server:request_sync("workspace/executeCommand", params, PATIENCE_MS, target.buf)
+  return answer and answer.result, server.offset_encoding
+end
+
+--- Ask for an instruction with the target named and highlighted.
+---@param target redraft.Target
+---@param question redraft.Question
+---@param ask? fun(question: redraft.Question)
+local function ask_about(target, question, ask)
+  local found, encoding = find(target)
+  local only = found and not found.problem and found.targets[1]
+  local clear = only and targets.highlight(target.buf, only.range, encoding) or function() end
+  local done = question.done
+  question.target_name = only and only.name or nil
+  question.done = function(instruction)
+    clear()
+    done(instruction)
+  end
+  ask = ask or require("redraft.prompt").ask
+  ask(question)
+end
+
+--- Call `use` with the target; where nothing is to be edited there, with one that the user chooses.
+---@param target redraft.Target released where it is not used
+---@param use fun(target: redraft.Target)
+local function choose_place(target, use)
+  local found, encoding = find(target)
+  if not (found and found.problem) then
+    use(target)
+    return
+  end
+  target:release()
+  if #found.targets == 0 then
+    notify.warn(found.problem)
+    return
+  end
+  vim.ui.select(found.targets, {
+    -- The rest of the sentence says what to do: that is what is asked here.
+    prompt = ("redraft: %s. Edit what?"):format(found.problem:match("^[^:]+")),
+    kind = "redraft.target",
+    format_item = function(item)
+      return item.name
+    end,
+  }, function(item)
+    if item then
+      use(targets.from_range(target.buf, item.scope, item.range, encoding))
+    end
+  end)
+end
+
 --- Edit a target; ask the user for the instruction where `options` has none.
 ---@param target redraft.Target
 ---@param options redraft.BeginOptions
@@ -36,26 +104,26 @@ function M.begin(target, options)
     M.send({ target = target, instruction = options.instruction, title = options.title })
     return
   end
-  -- The model reads the file while the user is still typing.
-  local has_server = client.with(target.buf, function(server)
-    client.warm(server, target.buf)
+  choose_place(target, function(place)
+    -- The model reads the file while the user is still typing.
+    local has_server = client.with(place.buf, function(server)
+      client.warm(server, place.buf)
+    end)
+    if not has_server then
+      place:release()
+      return
+    end
+    ask_about(place, {
+      question = options.question,
+      done = function(instruction)
+        if instruction then
+          M.send({ target = place, instruction = instruction, title = options.title })
+        else
+          place:release()
+        end
+      end,
+    }, options.from_history and require("redraft.prompt").choose or nil)
   end)
-  if not has_server then
-    target:release()
-    return
-  end
-  local prompt = require("redraft.prompt")
-  local ask = options.from_history and prompt.choose or prompt.ask
-  ask({
-    question = options.question,
-    done = function(instruction)
-      if instruction then
-        M.send({ target = target, instruction = instruction, title = options.title })
-      else
-        target:release()
-      end
-    end,
-  })
 end
 
 --- Request the edit again, with another instruction.
@@ -67,7 +135,7 @@ function M.retry(request, on_send)
     notify.info("there is nothing to try again")
     return
   end
-  require("redraft.prompt").ask({
+  ask_about(request.target, {
     default = request.instruction,
     done = function(instruction)
       if instruction then

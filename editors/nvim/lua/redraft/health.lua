@@ -112,7 +112,8 @@ end
 function M._check_commands(client)
   local protocol = require("redraft.protocol")
   local provider = client.server_capabilities.executeCommandProvider or {}
-  for _, name in ipairs({ "EDIT", "FIND_TARGET", "CANCEL", "WARM", "STATUS", "RELOAD", "SHOW_TRACE" }) do
+  local names = { "EDIT", "FIND_TARGET", "CANCEL", "WARM", "STATUS", "RELOAD", "SHOW_TRACE" }
+  for _, name in ipairs(names) do
     if not vim.list_contains(provider.commands or {}, protocol[name]) then
       local problem = "the server has no `%s`: plugin and server do not fit"
       vim.health.error(problem:format(protocol[name]), { "update both" })

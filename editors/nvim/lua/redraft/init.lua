@@ -2,8 +2,12 @@
 
 local M = {}
 
-local highlights =
-  { RedraftProgress = "Comment", RedraftReady = "DiagnosticInfo", RedraftCopied = "DiffAdd" }
+local highlights = {
+  RedraftProgress = "Comment",
+  RedraftReady = "DiagnosticInfo",
+  RedraftCopied = "DiffAdd",
+  RedraftTarget = "Visual",
+}
 for name, link in pairs(highlights) do
   vim.api.nvim_set_hl(0, name, { link = link, default = true })
 end

@@ -6,6 +6,7 @@ local M = {}
 
 ---@class redraft.Question
 ---@field question? string
+---@field target_name? string what will be edited
 ---@field default? string
 ---@field done fun(instruction: string?) nil where the user gave none
 
@@ -16,8 +17,13 @@ function M.ask(question)
   vim.iter(history.load()):each(function(instruction)
     vim.fn.histadd("input", instruction)
   end)
+  local name = question.target_name
+  local prompt = name and ("Redraft %s:"):format(name) or "Redraft:"
+  if question.question then
+    prompt = name and ("%s (%s)"):format(question.question, name) or question.question
+  end
   vim.ui.input({
-    prompt = (question.question or "Redraft:") .. " ",
+    prompt = prompt .. " ",
     default = question.default,
     completion = "customlist,v:lua.require'redraft.history'.complete",
   }, function(answer)

@@ -192,13 +192,12 @@ function M.from_range_of_command(range, line1, line2)
   return M.from_selection(vim.api.nvim_get_current_buf(), "V", { line1 - 1, 0 }, { line2 - 1, 0 })
 end
 
---- Return the target of a protocol's range; a position outside of the buffer is moved to its end.
+--- Return the place of a protocol's range; a position outside of the buffer is moved to its end.
 ---@param buf integer
----@param scope? redraft.Scope
 ---@param range lsp.Range
 ---@param encoding string
----@return redraft.Target
-function M.from_range(buf, scope, range, encoding)
+---@return redraft.Place
+local function to_place(buf, range, encoding)
   local count = vim.api.nvim_buf_line_count(buf)
   local function to_row_and_column(position)
     local row = math.min(position.line, count - 1)
@@ -210,7 +209,39 @@ function M.from_range(buf, scope, range, encoding)
   end
   local row1, column1 = to_row_and_column(range.start)
   local row2, column2 = to_row_and_column(range["end"])
-  return create(buf, scope, { row1, column1, row2, column2 })
+  return { row1, column1, row2, column2 }
+end
+
+---@param buf integer
+---@param scope? redraft.Scope
+---@param range lsp.Range
+---@param encoding string
+---@return redraft.Target
+function M.from_range(buf, scope, range, encoding)
+  return create(buf, scope, to_place(buf, range, encoding))
+end
+
+--- Highlight a range of the protocol, or the line where it is empty, and draw the screen.
+---@param buf integer
+---@param range lsp.Range
+---@param encoding string
+---@return fun() clear
+function M.highlight(buf, range, encoding)
+  local place = to_place(buf, range, encoding)
+  local is_empty = place[1] == place[3] and place[2] == place[4]
+  local mark = vim.api.nvim_buf_set_extmark(buf, ns, place[1], place[2], {
+    end_row = place[3],
+    end_col = place[4],
+    hl_group = "RedraftTarget",
+    hl_eol = true,
+    line_hl_group = is_empty and "RedraftTarget" or nil,
+  })
+  vim.cmd.redraw() -- a prompt that waits for keys draws nothing
+  return function()
+    if vim.api.nvim_buf_is_valid(buf) then
+      vim.api.nvim_buf_del_extmark(buf, ns, mark)
+    end
+  end
 end
 
 --- Return why a buffer cannot be edited through the protocol; nil where it can.
