@@ -17,11 +17,17 @@ import numpy.typing as npt
 from redraft.engine.drafters import DrafterFactory
 from redraft.engine.kv_cache import chunk_ends
 from redraft.engine.llama import Context
-from redraft.engine.request import CostReport, Deadline, ReplyText, Request
+from redraft.engine.request import (
+    CostReport,
+    Deadline,
+    ReplyText,
+    Request,
+    translate_bad_logits,
+)
 from redraft.errors import EngineError
+from redraft.interruption import Interrupted, check_interruption, interruptible
 from redraft.records import Completion, Finish
 from redraft_lookup import (
-    BadLogitsError,
     CostCurve,
     Decoding,
     Draft,
@@ -33,7 +39,7 @@ from redraft_lookup import (
 __all__ = ["BatchRequest", "SharedContext", "count_cells", "decode_batch"]
 
 ROWS_PER_TOKEN = 3  # cells that a token of a reply takes, rejected drafts and padding included
-WASTE, PADDING = 0, 1  # sequences that are no text; PADDING is empty between passes
+WASTE = 0  # a sequence that is no text
 
 IndexedCompletion: TypeAlias = tuple[int, Completion]
 
@@ -90,8 +96,8 @@ class SharedContext:
         is_cached = tuple(parts[0]) in self._files
         n_cells = sum(map(len, parts[is_cached:])) + n_tokens
         # A text takes a sequence, and so does its file part if it is new.
-        n_sequences = 2 + len(self._texts) + len(self._files) + (1 if is_cached else 2)
-        return n_cells <= self.context.n_ctx - self._n_used and n_sequences <= self.context.n_seq
+        n_sequences = 1 + len(self._texts) + len(self._files) + (1 if is_cached else 2)
+        return n_cells <= self.context.n_ctx - self._n_used and n_sequences <= self.context.n_texts
 
     def open_text(self, parts: Sequence[Sequence[int]]) -> int:
         """Start a text, to be prefilled next, and return its sequence."""
@@ -177,13 +183,17 @@ class SharedContext:
             self.context.remove(sequence, len(tokens))
 
     def _rebuild(self) -> None:
-        """Free the wasted cells: clear all and compute the cells of the open texts again."""
+        """Free the wasted cells: clear all and compute the cells of the open texts again.
+
+        Raises Interrupted between two passes; only `reset` makes the context of use then.
+        """
         self._clear()
         for sequence, text in self._texts.items():
             tokens, n_prompt = text.tokens, sum(map(len, text.parts))
             for _ in self.prefill(sequence):
-                pass
+                check_interruption()
             for start in range(n_prompt, len(tokens), self.max_rows):
+                check_interruption()
                 rows = tokens[start : start + self.max_rows]
                 positions = range(start, start + len(rows))
                 self._run(rows, list(positions), [sequence] * len(rows))
@@ -197,32 +207,23 @@ class SharedContext:
 
     def _find_sequence(self) -> int:
         """Return a sequence that nobody uses."""
-        taken = {WASTE, PADDING, *self._texts, *self._files.values()}
-        return next(i for i in range(self.context.n_seq) if i not in taken)
+        taken = {WASTE, *self._texts, *self._files.values()}
+        return next(i for i in range(self.context.n_texts) if i not in taken)
 
     def _run(
         self, rows: list[int], positions: list[int], sequences: list[int], *, outputs: bool = True
     ) -> npt.NDArray[np.float32]:
         """Run a padded pass; the padding comes last, so its cells can be freed at once."""
-        n_real = len(rows)
+        self._n_used += len(rows)
         row_counts = self._row_counts if outputs else self._prefill_counts
-        n_rows = next((n for n in row_counts if n >= n_real), n_real)
-        n_padding = n_rows - n_real
-        self._n_used += n_real
         owners: list[tuple[int, ...]] = [(sequence,) for sequence in sequences]
         try:
-            logits = self.context.run(
-                rows + rows[-1:] * n_padding,
-                positions + list(range(n_padding)),
-                owners + [(PADDING,)] * n_padding,
-                n_outputs=n_rows if outputs else 0,
+            return self.context.run_padded(
+                rows, positions, owners, row_counts=row_counts, outputs=outputs
             )
         except EngineError:
             self.reset()  # finished rows may be anywhere: nothing here can be trusted
             raise
-        if n_padding:
-            self.context.remove(PADDING, 0)
-        return logits[:n_real]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -290,10 +291,8 @@ def decode_batch(
     not numbers.
     """
     run = _BatchRun(shared, requests, allocator, n_parallel=n_parallel, cancelled=cancelled)
-    try:
+    with translate_bad_logits():
         yield from run.decode_all()
-    except BadLogitsError as error:
-        raise EngineError(f"the model gave no usable answer: {error}") from error
 
 
 class _BatchRun:
@@ -319,11 +318,32 @@ class _BatchRun:
     def decode_all(self) -> Iterator[IndexedCompletion]:
         while self._waiting or self._running:
             yield from self._admit()
-            for steps in decode_many(self._shared, self._decodings, self._allocator):
-                yield from self._record(steps)
-                yield from self._admit()
+            passes = decode_many(self._shared, self._decodings, self._allocator)
+            try:
+                while steps := self._run_next(passes):
+                    yield from self._record(steps)
+                    yield from self._admit()
+            except Interrupted:
+                yield from self._abandon()
             # Nothing runs, and what waits did not fit any more.
             self._shared.reset(keep=self._waiting[0].request.file if self._waiting else ())
+
+    def _run_next(self, passes: Iterator[dict[int, Step]]) -> dict[int, Step] | None:
+        """Return what the next pass brings each text; None if there is no other.
+
+        A cancel ends it between the passes that a full context is rebuilt in. Raises Interrupted.
+        """
+        with interruptible(lambda: "cancelled" if self._cancelled() else None):
+            return next(passes, None)
+
+    def _abandon(self) -> Iterator[IndexedCompletion]:
+        """End all that runs, in a context whose cells are not known."""
+        running = tuple(self._running.values())
+        for texts in (self._running, self._deadlines, self._decodings):
+            texts.clear()
+        self._shared.reset()
+        for request in running:
+            yield request.complete("cancelled")
 
     def _admit(self) -> Iterator[IndexedCompletion]:
         """Start waiting requests while they fit; an empty context takes one in any case."""

@@ -27,7 +27,7 @@ __all__ = [
 CONTEXT_STEP = 4096  # contexts grow in these steps, so that a longer file rarely needs a new one
 # Rows of the largest pass. On a CPU 128 are some seconds: the longest wait for a cancel.
 PREFILL_ROWS = 128 if backend() == "cpu" else DEFAULT_BATCH
-N_SEQUENCES = 16
+N_SEQUENCES = 16 + 1  # the last one is for padding
 STATE_BUDGET = 512 * 2**20  # bytes of KV cells of files that are not being edited right now
 SPARE_ROWS = PREFILL_ROWS  # behind a full context there is still room for a pass's padding
 SHARED_SPARE_ROWS = 2 * SPARE_ROWS  # where a pass has to fit in besides

@@ -66,7 +66,6 @@ class KVCache:
         self._n_file = 0  # tokens of the part that stays while the file stays
         self._ends: list[int] = []  # where the prefill passes that filled the cache ended
         self._pass: tuple[int, ...] = ()
-        self._n_rows = 0  # of the last pass, padding included
         self._sequences: list[tuple[int, ...]] = []  # of the last pass's rows
         self._pending: tuple[int, ...] = ()  # committed tokens whose cells the next pass makes
 
@@ -102,8 +101,6 @@ class KVCache:
                 continue
             rows = wanted[start:stop]
             self._run(rows, list(range(start, stop)), [(0,)] * len(rows), outputs=False)
-            if self._n_rows > len(rows):
-                self.context.remove(0, stop)  # the padding
             self.tokens += rows
             self._ends.append(stop)
             yield stop
@@ -129,7 +126,7 @@ class KVCache:
     def forward(self, token: int, draft: Draft) -> npt.NDArray[np.float32]:
         n_past, n_pending = len(self.tokens), len(self._pending)
         self._pass = (token, *draft.tokens)
-        self._sequences = _assign_sequences(draft, self.context.n_seq)
+        self._sequences = _assign_sequences(draft, self.context.n_texts)
         # The root is in the sequences of all leaves: each of them needs the text before it.
         for sequence in self._sequences[0][1:]:
             self.context.share(0, sequence, 0, n_past)
@@ -165,7 +162,7 @@ class KVCache:
         for branch in self._sequences[0][1:]:
             self.context.remove(branch, 0)
         self.tokens += committed[:n_cells]
-        n_dropped = self._n_rows - n_cells
+        n_dropped = n_pending + len(self._pass) - n_cells
         if n_dropped and not self.context.remove(0, len(self.tokens)):
             raise EngineError("this model cannot take tokens back: decode it with strategy plain")
 
@@ -237,30 +234,20 @@ class KVCache:
         *,
         outputs: bool,
     ) -> npt.NDArray[np.float32]:
-        """Run a pass that is padded to an allowed row count; `commit` drops the padding."""
-        n_real = len(tokens)
+        """Run a pass that is padded to an allowed row count."""
         row_counts = self.row_counts if outputs else self._prefill_counts
-        self._n_rows = next((n for n in row_counts if n >= n_real), n_real)
-        n_padding = self._n_rows - n_real
-        # The padding lies behind all rows of sequence 0, where none of them attends to it.
-        ends = [at for at, owners in zip(positions, sequences, strict=True) if 0 in owners]
-        start = max(ends) + 1
         try:
-            logits = self.context.run(
-                tokens + [tokens[-1]] * n_padding,
-                positions + list(range(start, start + n_padding)),
-                sequences + [(0,)] * n_padding,
-                n_outputs=self._n_rows if outputs else 0,
+            return self.context.run_padded(
+                tokens, positions, sequences, row_counts=row_counts, outputs=outputs
             )
         except EngineError:
             # A failed pass may leave finished rows behind. If they cannot be removed one by one,
             # the whole text goes.
             self._truncate(len(self.tokens))
             raise
-        return logits[:n_real]
 
 
-def _assign_sequences(draft: Draft, n_seq: int) -> list[tuple[int, ...]]:
+def _assign_sequences(draft: Draft, n_texts: int) -> list[tuple[int, ...]]:
     """Return for the root and each node the sequences of the leaves below it, ascending.
 
     A row attends to the cells of its own sequences, so each leaf sees its path alone. Raises
@@ -271,8 +258,10 @@ def _assign_sequences(draft: Draft, n_seq: int) -> list[tuple[int, ...]]:
     # The tree a-(b, c) has the leaves b and c: root (0, 1), a (0, 1), b (0,), c (1,).
     parents = set(draft.parents)
     leaves = [node for node in range(len(draft)) if node not in parents]
-    if len(leaves) > n_seq:
-        raise EngineError(f"a token tree of {len(leaves)} leaves needs more than {n_seq} sequences")
+    if len(leaves) > n_texts:
+        raise EngineError(
+            f"a token tree of {len(leaves)} leaves needs more than {n_texts} sequences"
+        )
     sequences: list[list[int]] = [[] for _ in range(1 + len(draft))]
     for sequence, leaf in enumerate(leaves):
         node = leaf

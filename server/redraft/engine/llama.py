@@ -273,6 +273,7 @@ class Context:
         self.n_ctx: int = llama.llama_n_ctx(handle)
         self.n_batch = n_batch
         self.n_seq = n_seq
+        self.n_texts = max(1, n_seq - 1)  # the last sequence is for padding
         self.flash_attention = flash_attention
         self.pass_times: deque[PassTime] = deque(maxlen=MAX_PASS_TIMES)
         self._memory = llama.llama_get_memory(handle)
@@ -318,6 +319,33 @@ class Context:
             seconds = time.perf_counter() - start
             self.pass_times.append(PassTime(rows=len(tokens), depth=positions[0], seconds=seconds))
         return _view_floats(logits, (n_outputs, self.model.n_vocab))
+
+    def run_padded(
+        self,
+        tokens: list[int],
+        positions: list[int],
+        sequences: list[tuple[int, ...]],
+        *,
+        row_counts: Sequence[int],
+        outputs: bool,
+    ) -> npt.NDArray[np.float32]:
+        """Run a pass as `run` does, padded to the first of `row_counts` that is large enough.
+
+        Returns (k, n_vocab) logits of its k rows, or (0, n_vocab) without `outputs`. The padding is
+        a text of its own, in the last sequence, which is empty before and after.
+        """
+        n_real = len(tokens)
+        n_padding = next((n for n in row_counts if n >= n_real), n_real) - n_real
+        padding = self.n_seq - 1
+        logits = self.run(
+            tokens + tokens[-1:] * n_padding,
+            positions + list(range(n_padding)),
+            sequences + [(padding,)] * n_padding,
+            n_outputs=n_real + n_padding if outputs else 0,
+        )
+        if n_padding:
+            self.remove(padding, 0)
+        return logits[:n_real]
 
     def run_for_bits(
         self, tokens: list[int], positions: list[int], sequences: list[tuple[int, ...]]

@@ -6,7 +6,8 @@ string; nothing of contexts or caches.
 
 import codecs
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -24,9 +25,25 @@ from redraft.records import (
     RunnerUp,
     Stats,
 )
-from redraft_lookup import Chooser, CostCurve, Decoding, Greedy, Limits, Sampler, Step
+from redraft_lookup import (
+    BadLogitsError,
+    Chooser,
+    CostCurve,
+    Decoding,
+    Greedy,
+    Limits,
+    Sampler,
+    Step,
+)
 
-__all__ = ["CostReport", "Deadline", "ReplyText", "Request", "tokenize_pieces"]
+__all__ = [
+    "CostReport",
+    "Deadline",
+    "ReplyText",
+    "Request",
+    "tokenize_pieces",
+    "translate_bad_logits",
+]
 
 # The two best logits of a wide pass may be this close and still change places in a pass of one
 # row: the 99th percentile of the differences between both on a CPU.
@@ -129,6 +146,15 @@ def tokenize_pieces(
     for piece in pieces:
         tokens += model.tokenize(piece.text, control=piece.control, after=tokens)
     return tokens
+
+
+@contextmanager
+def translate_bad_logits() -> Iterator[None]:
+    """Raise EngineError where a model's logits are not numbers."""
+    try:
+        yield
+    except BadLogitsError as error:
+        raise EngineError(f"the model gave no usable answer: {error}") from error
 
 
 class Deadline:

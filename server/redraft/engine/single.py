@@ -8,10 +8,9 @@ import time
 from collections.abc import Callable
 
 from redraft.engine.kv_cache import KVCache
-from redraft.engine.request import CostReport, Deadline, ReplyText, Request
-from redraft.errors import EngineError
+from redraft.engine.request import CostReport, Deadline, ReplyText, Request, translate_bad_logits
 from redraft.records import Finish, Progress
-from redraft_lookup import BadLogitsError, Decoding, decode
+from redraft_lookup import Decoding, decode
 
 __all__ = ["decode_single", "prefill_prompt"]
 
@@ -51,7 +50,7 @@ def decode_single(
     """
     finish: Finish | None = None
     report.start_clock()
-    try:
+    with translate_bad_logits():
         for step in decode(cache, decoding):
             reply.extend(step.tokens)
             report.record_pass(step, cache.context.model)
@@ -60,7 +59,5 @@ def decode_single(
             finish = "stop" if reply.is_stopped else step.finish or deadline.finish_reason()
             if finish:
                 break
-    except BadLogitsError as error:
-        raise EngineError(f"the model gave no usable answer: {error}") from error
     reply.finish()
     return finish or "stop"

@@ -87,7 +87,7 @@ def make_context(tiny_model: LlamaModel) -> Iterator[Callable[..., Context]]:
         model: LlamaModel = tiny_model, *, n_ctx: int = 512, flash_attention: bool = True
     ) -> Context:
         context = Context(
-            model, n_ctx=n_ctx, n_batch=128, n_seq=8, n_threads=2, flash_attention=flash_attention
+            model, n_ctx=n_ctx, n_batch=128, n_seq=9, n_threads=2, flash_attention=flash_attention
         )
         contexts.append(context)
         return context

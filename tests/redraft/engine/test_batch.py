@@ -184,6 +184,35 @@ class TestEndings:
             for completion, whole in zip(completions, expected, strict=True):
                 assert whole.text.startswith(completion.text.rstrip("\ufffd"))
 
+    def test_a_cancel_does_not_wait_until_a_full_context_is_rebuilt(
+        self, tiny: Engine, monkeypatch: pytest.MonkeyPatch
+    ):
+        monkeypatch.setattr(batch_module, "ROWS_PER_TOKEN", 1)  # too few: rows are rejected
+        rebuilding, n_passes = [False], [0]
+        rebuild, run = batch_module.SharedContext._rebuild, Context.run
+
+        def rebuild_and_note(shared) -> None:
+            rebuilding[0] = True
+            rebuild(shared)
+
+        def run_and_count(context: Context, *args, **kwargs):
+            n_passes[0] += rebuilding[0]
+            return run(context, *args, **kwargs)
+
+        monkeypatch.setattr(batch_module.SharedContext, "_rebuild", rebuild_and_note)
+        monkeypatch.setattr(Context, "run", run_and_count)
+        prompts = [make_prompt(LONG, f"{i}: ", source=CODE) for i in range(3)]
+        options = {"max_tokens": 300, "strategy": "jacobi", "exactness": "fast"}
+        whole = decode_many(tiny, prompts, 2, **options)
+        assert n_passes[0] > 10, "the context was never rebuilt"
+        rebuilding[0], n_passes[0] = False, 0
+        completions = decode_many(tiny, prompts, 2, cancelled=lambda: rebuilding[0], **options)
+        assert n_passes[0] <= 1
+        assert completions[-1].finish == "cancelled"
+        assert any(completion.stats.output_tokens for completion in completions)
+        rebuilding[0] = False
+        assert [c.text for c in decode_many(tiny, prompts, 2, **options)] == [c.text for c in whole]
+
     def test_invalid_logits_are_reported(self, tiny: Engine, monkeypatch: pytest.MonkeyPatch):
         expected = decode_many(tiny, MIXED, 2)
         run = Context.run
