@@ -40,6 +40,11 @@ _ALIKE = 0.4  # of the tokens of the shorter line: two lines that are one and th
 _MOST_AHEAD = 40  # new lines that are looked at for an old one: the work stays linear
 
 
+# A statement that is a call, and any call.
+_EFFECT = re.compile(r"\s*(?:await\s+|go\s+|defer\s+|yield\s+)?[\w.$:>!?-]+\s*\(.*\)\s*;?\s*$")
+_CALL = re.compile(r"[\w\])]\s*\(")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loss:
     """Lines that an edit would leave out.
@@ -161,8 +166,14 @@ def _find_unmatched(
     paired_new = set(pairs.values())
     free = [j for j in free if j not in paired_new]
     n_both = min(len(unpaired), len(free))
-    pairs |= dict(zip(unpaired[:n_both], free[:n_both], strict=True))
-    unpaired = unpaired[n_both:]
+    by_count = dict(zip(unpaired[:n_both], free[:n_both], strict=True))
+    # But a call made for what it does, `check(radius)`, is not written anew as `x = 1`.
+    pairs |= {
+        i: j
+        for i, j in by_count.items()
+        if not _EFFECT.match(old_lines[i]) or _CALL.search(new_lines[j])
+    }
+    unpaired = [i for i in unpaired if i not in pairs]
     # `total = price * n` before `return total` may become `return price * n`.
     temporaries = {
         assigned[1]

@@ -31,6 +31,10 @@ def lost(shown, reply):
         pytest.param("a = one()|b = two()", "a = one()|...", ["b = two()"], id="for dots"),
         pytest.param(
             "check(a)|return a", "return b", ["check(a)"], id="beside a return that was changed"),
+        pytest.param("check(radius)|return a", "x = 1|return a", ["check(radius)"],
+                     id="a call for its effect becomes an assignment"),
+        pytest.param("await log.send(a);|b()", "// nothing|b()", ["await log.send(a);"],
+                     id="an awaited call becomes a comment"),
     ],
 )  # fmt: skip
 def test_a_line_without_a_counterpart_is_named(shown, reply, named):
@@ -59,6 +63,8 @@ def test_a_line_without_a_counterpart_is_named(shown, reply, named):
         pytest.param("f = open(p)|s = f.read()|f.close()", "s = Path(p).read_text()",
                      id="calls of a name that is gone"),
         pytest.param("a()||}", "a()", id="blanks and brackets"),
+        pytest.param("check(radius)", "assert valid(size)", id="a call that became another"),
+        pytest.param("show(a)|return a", "y = g(b)|return a", id="a call that became an assigned one"),
     ],
 )  # fmt: skip
 def test_a_line_with_a_counterpart_is_not_lost(shown, reply):
