@@ -16,7 +16,15 @@ import { EditRequest, type EditRequests, fromProtocolRange, toProtocolRange } fr
 import type { Edits } from "./edits";
 import { showNotice } from "./notify";
 import type { Prompt, Question } from "./prompt";
-import { type EditOptions, type EditParams, type PromptParams, type Scope, WARM } from "./protocol";
+import {
+  type EditOptions,
+  type EditParams,
+  FIND_TARGET,
+  type FoundTargets,
+  type PromptParams,
+  type Scope,
+  WARM,
+} from "./protocol";
 import type { Server } from "./server";
 
 /** A command of the palette; without `scope` it edits the selection, else the function. */
@@ -31,6 +39,8 @@ export const EDIT_COMMANDS = {
   editSelection: { title: "redraft: Edit selection", scope: "selection" },
   editFile: { title: "redraft: Edit file", scope: "file" },
 } as const satisfies Record<string, EditCommand>;
+
+const EDIT_PREFIX = "redraft: Edit";
 
 const SCHEMES: readonly string[] = ["file", "untitled"];
 
@@ -58,7 +68,7 @@ export class Commands {
       instruction: "",
       ...(scope ? { scope } : {}),
     });
-    await this.completeAndRun(draft, { title }, readInstruction(argument));
+    await this.completeAndRun(draft, { title, prefix: EDIT_PREFIX }, readInstruction(argument));
   }
 
   /**
@@ -74,7 +84,8 @@ export class Commands {
     const { instruction, scope } = request.task;
     const draft = new EditRequest(document, range, { instruction, ...(scope ? { scope } : {}) });
     const title = `redraft: Retry in ${request.fileName}`;
-    await this.completeAndRun(draft, { title, initialValue: instruction }, undefined, onSend);
+    const texts = { title, prefix: `${title},`, initialValue: instruction };
+    await this.completeAndRun(draft, texts, undefined, onSend);
   }
 
   /** Fix the problem at the cursor; of several, the one the user picks. */
@@ -114,7 +125,8 @@ export class Commands {
     if (document !== undefined) {
       const task = { instruction: "", ...(scope ? { scope } : {}) };
       const draft = new EditRequest(document, readRange(params), task);
-      await this.completeAndRun(draft, { title: EDIT_COMMANDS.editCode.title, question });
+      const { title } = EDIT_COMMANDS.editCode;
+      await this.completeAndRun(draft, { title, prefix: EDIT_PREFIX, question });
     }
   }
 
@@ -125,6 +137,7 @@ export class Commands {
     givenInstruction?: string,
     onSend?: () => Promise<void>,
   ): Promise<void> {
+    const drafts = [draft]; // the last one is that of the place which the user chose
     try {
       if (!this.server.checkAvailable()) {
         return;
@@ -132,15 +145,42 @@ export class Commands {
       if (givenInstruction === undefined) {
         this.prefill(draft.document);
       }
-      const instruction = givenInstruction ?? (await this.prompt.ask(question));
+      const instruction =
+        givenInstruction ??
+        (await this.prompt.ask(question, {
+          document: draft.document,
+          found: this.findTarget(draft),
+          onChoose: ({ range, scope }) => {
+            const task = { ...draft.task, ...(scope ? { scope } : {}) };
+            drafts.push(new EditRequest(draft.document, fromProtocolRange(range), task));
+          },
+        }));
       if (instruction !== undefined) {
         await onSend?.();
         // The draft's range moved along while the user was typing.
-        const { document, range, task } = draft;
+        const { document, range, task } = drafts.at(-1) ?? draft;
         await this.edits.run(this.requests.create(document, range, { ...task, instruction }));
       }
     } finally {
-      draft.dispose();
+      for (const each of drafts) {
+        each.dispose();
+      }
+    }
+  }
+
+  /** Return what an edit of `draft` would change; undefined where the server does not say. */
+  private async findTarget(draft: EditRequest): Promise<FoundTargets | undefined> {
+    try {
+      await this.server.whenReady();
+      const { document, range, task } = draft;
+      return await this.server.execute<FoundTargets>(FIND_TARGET, {
+        uri: document.uri.toString(),
+        version: document.version,
+        ...(range === undefined ? {} : { range: toProtocolRange(range) }),
+        ...(task.scope === undefined ? {} : { scope: task.scope }),
+      });
+    } catch {
+      return undefined; // The edit that follows meets the same error, and shows it.
     }
   }
 

@@ -1,16 +1,43 @@
-/** The input box for an instruction, with the former ones on Up and Down. */
+/**
+ * The input box for an instruction, with the former ones on Up and Down.
+ *
+ * It opens at once, so that what is typed goes nowhere else. What will be edited is named in it and
+ * highlighted as soon as that is known; where there is nothing to edit, the user chooses a place.
+ */
 
-import { type Disposable, type Memento, ThemeIcon, commands, window } from "vscode";
+import {
+  type Disposable,
+  type Memento,
+  type Range,
+  type TextDocument,
+  type TextEditorDecorationType,
+  ThemeColor,
+  ThemeIcon,
+  commands,
+  window,
+} from "vscode";
 import { HistoryCursor, addToHistory } from "./core/history";
+import * as notices from "./core/notices";
+import { fromProtocolRange } from "./editRequests";
+import { showNotice } from "./notify";
+import type { EditTarget, FoundTargets } from "./protocol";
 
 const HISTORY_KEY = "redraft.history";
 const HISTORY_BUTTON = { iconPath: new ThemeIcon("history"), tooltip: "Former Instructions" };
 
-/** The texts of the input box. */
+/** The texts of the input box; the name of what will be edited comes after `prefix`, in the title. */
 export interface Question {
   readonly title: string;
+  readonly prefix: string;
   readonly question?: string;
   readonly initialValue?: string;
+}
+
+/** What an instruction will be about; `onChoose` is called where the user chooses another place. */
+export interface Place {
+  readonly document: TextDocument;
+  readonly found: Promise<FoundTargets | undefined>;
+  readonly onChoose: (target: EditTarget) => void;
 }
 
 /** Asks for instructions and remembers them in `memory`, for all workspaces. */
@@ -37,9 +64,13 @@ export class Prompt implements Disposable {
   }
 
   /** Return the instruction that the user typed, and remember it; undefined where there is none. */
-  async ask(question: Question): Promise<string | undefined> {
+  async ask(question: Question, place: Place): Promise<string | undefined> {
     this.nOpen++;
-    const instruction = await this.showInputBox(question).finally(() => this.nOpen--);
+    const highlight = createHighlight();
+    const instruction = await this.showInputBox(question, place, highlight).finally(() => {
+      this.nOpen--;
+      highlight.dispose(); // which removes it from the editors
+    });
     if (instruction !== undefined) {
       await this.memory.update(HISTORY_KEY, addToHistory(this.history, instruction));
     }
@@ -56,7 +87,11 @@ export class Prompt implements Disposable {
     return this.memory.get<readonly string[]>(HISTORY_KEY, []);
   }
 
-  private showInputBox({ title, question, initialValue }: Question): Promise<string | undefined> {
+  private showInputBox(
+    { title, prefix, question, initialValue }: Question,
+    place: Place,
+    highlight: TextEditorDecorationType,
+  ): Promise<string | undefined> {
     const box = window.createInputBox();
     const cursor = new HistoryCursor(this.history);
     const show = (instruction: string): void => {
@@ -77,7 +112,7 @@ export class Prompt implements Disposable {
       show(cursor[direction](box.value));
     };
     this.moveInHistory = moveInHistory;
-    // While the list of former instructions is open, the box is hidden and Up and Down are the list's.
+    // While a list is open, the box is hidden and Up and Down are the list's.
     let isPicking = false;
     const setPicking = (value: boolean): void => {
       isPicking = value;
@@ -85,22 +120,47 @@ export class Prompt implements Disposable {
     };
     setPicking(false);
     return new Promise<string | undefined>((resolve) => {
-      box.onDidTriggerButton(async () => {
+      let isOver = false;
+      const pick = async <T>(choose: () => Thenable<T>): Promise<T> => {
         setPicking(true);
-        const chosen = await window.showQuickPick(this.history, { title: HISTORY_BUTTON.tooltip });
+        const chosen = await choose();
         setPicking(false);
+        return chosen;
+      };
+      box.onDidTriggerButton(async () => {
+        const options = { title: HISTORY_BUTTON.tooltip };
+        const chosen = await pick(() => window.showQuickPick(this.history, options));
         box.show();
         show(chosen ?? box.value);
+      });
+      void place.found.then(async (found) => {
+        if (found === undefined || isOver) {
+          return;
+        }
+        const target =
+          found.problem === null ? found.targets[0] : await pick(() => chooseTarget(found));
+        if (target === undefined) {
+          resolve(undefined);
+          return;
+        }
+        if (found.problem !== null) {
+          place.onChoose(target);
+          box.show();
+        }
+        box.title = `${prefix} ${target.name}`;
+        showHighlight(highlight, place.document, fromProtocolRange(target.range));
       });
       box.onDidAccept(() => {
         const instruction = box.value.trim();
         if (instruction !== "") {
+          isOver = true;
           resolve(instruction);
           box.hide();
         }
       });
       box.onDidHide(() => {
         if (!isPicking) {
+          isOver = true;
           resolve(undefined);
         }
       });
@@ -113,4 +173,37 @@ export class Prompt implements Disposable {
       box.dispose();
     });
   }
+}
+
+function createHighlight(): TextEditorDecorationType {
+  return window.createTextEditorDecorationType({
+    backgroundColor: new ThemeColor("editor.rangeHighlightBackground"),
+    isWholeLine: true,
+  });
+}
+
+/** Highlight the lines of `range` wherever the document is shown; they move along with the text. */
+function showHighlight(
+  highlight: TextEditorDecorationType,
+  document: TextDocument,
+  range: Range,
+): void {
+  for (const editor of window.visibleTextEditors) {
+    if (editor.document === document) {
+      editor.setDecorations(highlight, [range]);
+    }
+  }
+}
+
+/** Let the user choose what to edit, where a cursor stands in no function. */
+async function chooseTarget({ problem, targets }: FoundTargets): Promise<EditTarget | undefined> {
+  if (targets.length === 0) {
+    void showNotice(notices.createNotice("info", `${problem ?? ""}.`, []));
+    return undefined;
+  }
+  const items = targets.map((target) => ({ label: target.name, target }));
+  // The rest of the sentence says what to do: that is what is asked here.
+  const title = `redraft: ${problem?.split(":")[0] ?? ""}`;
+  const placeHolder = "What shall be edited?";
+  return (await window.showQuickPick(items, { title, placeHolder, ignoreFocusOut: true }))?.target;
 }

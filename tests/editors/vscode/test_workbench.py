@@ -179,6 +179,31 @@ def test_the_keys_ask_and_former_instructions_come_back(redraft: Redraft):
     redraft.save_and_expect(file, TOTALLED)
 
 
+def test_the_box_names_what_will_be_edited_and_it_is_highlighted(redraft: Redraft):
+    open_at(redraft, "shop.py", SHOP, "for item")
+    redraft.press("ControlOrMeta+k", "x")
+    title = redraft.page.locator(".quick-input-title")
+    expect(title).to_have_text("redraft: Edit function total")
+    highlighted = redraft.page.locator(".view-overlays [class*=ced-]:visible")
+    expect(highlighted).to_have_count(5)  # the lines of the function
+    redraft.press("Escape")
+    expect(highlighted).to_have_count(0)
+
+
+def test_outside_of_functions_the_place_is_chosen_before_the_instruction(redraft: Redraft):
+    text = "import os\n\nname = os.name\nprint(name)\n"
+    file = open_at(redraft, "script.py", text, "print")
+    redraft.press("ControlOrMeta+k", "x")
+    expect(redraft.offered).to_contain_text(["line 4", "lines 3-4", "the whole file"])
+    redraft.press("ArrowDown", "Enter")
+    title = redraft.page.locator(".quick-input-title")
+    expect(title).to_have_text("redraft: Edit lines 3-4")
+    redraft.submit(script(sub=["name", "system"]))
+    redraft.expect_preview("print(system)")
+    redraft.accept()
+    redraft.save_and_expect(file, "import os\n\nsystem = os.system\nprint(system)\n")
+
+
 @pytest.mark.parametrize("way", ["palette", "keys", "button", "lens", "closing"])
 def test_a_rejected_change_leaves_the_file_alone(redraft: Redraft, way: str):
     file = open_preview(redraft)
