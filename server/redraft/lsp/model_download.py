@@ -5,6 +5,7 @@ The only place of the server that leads to the network, and only when the user s
 
 import asyncio
 import threading
+import time
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -16,10 +17,11 @@ from redraft.errors import ModelError
 from redraft.lsp.client import Client, WorkDoneProgress
 from redraft.models import FetchProgress, ModelFile, ModelFolders, ReportProgress
 
-__all__ = ["Fetch", "ModelDownload", "find_missing_model"]
+__all__ = ["DownloadText", "Fetch", "ModelDownload", "find_missing_model"]
 
 _DOWNLOAD: Final = "Download"
 _LATER: Final = "Not now"
+_PACE_S: Final = 3.0  # of a download, before the time left is guessed from it
 
 
 class Fetch(Protocol):
@@ -35,6 +37,31 @@ def find_missing_model(settings: Settings) -> ModelFile | None:
         if model.name == name and models.locate(model, ModelFolders.of_user()) is None:
             return model
     return None
+
+
+class DownloadText:
+    """The words beside a download's percentage: what is done, how much of it, and the time left."""
+
+    def __init__(self) -> None:
+        self._step = ""
+        self._began = (0.0, 0)  # of the step: when, and the bytes that were here already
+
+    def describe(self, progress: FetchProgress, now: float) -> str:
+        """Return the words for `progress`; `now` is in seconds of any one clock.
+
+        The time left follows from the pace of this step: what was here before it says nothing.
+        """
+        if progress.step != self._step:
+            self._step, self._began = progress.step, (now, progress.done)
+        if progress.done >= progress.total:  # a check, or a size that is not known
+            return progress.step
+        text = f"{progress.step}, {progress.done / 1e6:.0f} of {progress.total / 1e6:.0f} MB"
+        began, n_before = self._began
+        seconds, n_bytes = now - began, progress.done - n_before
+        if seconds < _PACE_S or n_bytes <= 0:
+            return text
+        left = (progress.total - progress.done) * seconds / n_bytes
+        return f"{text}, {left:.0f} s left" if left < 90 else f"{text}, {left / 60:.0f} min left"
 
 
 class ModelDownload:
@@ -80,12 +107,14 @@ class ModelDownload:
     async def _download(self, model: ModelFile, progress: WorkDoneProgress) -> None:
         loop = asyncio.get_running_loop()
         done: asyncio.Future[None] = loop.create_future()
+        text = DownloadText()
 
         def report(step: FetchProgress) -> None:
             if self._is_stopped.is_set() or progress.is_cancelled:
                 raise KeyboardInterrupt  # `fetch` stops at it and keeps what it has
             percentage = 100 * step.done // step.total if step.total else 0
-            loop.call_soon_threadsafe(progress.report, percentage, step.step)
+            message = text.describe(step, time.monotonic())
+            loop.call_soon_threadsafe(progress.report, percentage, message)
 
         def finish(error: ModelError | None) -> None:
             if done.done():  # the server is shutting down

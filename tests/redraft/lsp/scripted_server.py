@@ -164,7 +164,7 @@ def fetch(model: Any, *, on_progress: Callable[[Any], None]) -> Path:
     from redraft.models import FetchProgress
 
     for done in range(0, 101, 20):
-        on_progress(FetchProgress(step="downloading", done=done, total=100))
+        on_progress(FetchProgress(step="downloading", done=done * 10**6, total=10**8))
         time.sleep(0.02)
     path = Path(os.environ["SCRIPTED_NEEDS"])
     path.write_text("here")

@@ -843,7 +843,7 @@ async def test_a_missing_model_is_offered_for_download(choice: str | None, tmp_p
         if choice == "Download":
             assert (await answer)["outcome"] == "applied"
             steps = [p["value"].get("message") for p in editor.params_of("$/progress")]
-            assert "downloading" in steps
+            assert "downloading, 60 of 100 MB" in steps
         else:
             assert "not on this machine" in (await error_of(answer)).message
             assert document.text == SHOP
