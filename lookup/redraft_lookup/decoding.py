@@ -46,10 +46,12 @@ class TargetModel(Protocol):
         valid until the next call.
         """
 
-    def commit(self, rows: Sequence[int]) -> None:
+    def commit(self, rows: Sequence[int], aside: Sequence[int] = ()) -> None:
         """Keep these rows of the last pass (0 is `token`, i + 1 is draft node i), drop the rest.
 
-        They are ascending, and each is a child of the one before.
+        They are ascending, and each is a child of the one before. aside: rows that follow each
+        other, which the next pass, of `token` alone, does not see; the commit of that pass counts
+        them on behind its own row, and drops those that it does not keep.
         """
 
 
@@ -76,8 +78,9 @@ class Limits:
 
     max_tokens: at least 1, else ValueError. control_ids: never drafted. min_margin: a choice whose
     two best logits are closer than this after a pass of several rows is made again in a pass of one
-    row, because kernels for one row and for many round differently. Only for greedy choices: a draw
-    hangs on all logits, and the two best are no closer to deciding it than others.
+    row, because kernels for one row and for many round differently; what stands behind it in a
+    chain is kept where that pass agrees. Only for greedy choices: a draw hangs on all logits, and
+    the two best are no closer to deciding it than others.
     """
 
     max_tokens: int
@@ -127,6 +130,8 @@ class Decoding:
     _draft: Draft = EMPTY
     _min_margin: float = 0.0
     _is_redecoding: bool = False  # the next pass decides a near-tie: no draft
+    _behind: tuple[Draft, Logits] | None = None  # of a near-tie: the guesses and their logits
+    _aside: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.prompt:
@@ -149,12 +154,19 @@ class Decoding:
         self._draft = self._draft.prune(size, len(self._draft), frozenset())
         return self._last, self._draft
 
+    @property
+    def aside(self) -> tuple[int, ...]:
+        """The rows of the last pass that may be kept by the next one; see `TargetModel.commit`."""
+        return self._aside
+
     def receive(self, logits: Logits) -> tuple[Step, tuple[int, ...]]:
         """Verify the draft against the (1 + k, n_vocab) logits of the pass.
 
         Returns what was committed, and the rows of the pass that stay in the cache: 0 for the last
         committed token, i + 1 for draft node i. Raises BadLogitsError for unusable logits.
         """
+        is_redecoding, n_drafted = self._is_redecoding, len(self._draft)
+        self._draft, logits = self._take_behind(logits)
         draft = self._draft
         children = draft.edges()
         path: list[int] = []
@@ -166,7 +178,8 @@ class Decoding:
         while True:
             row = logits[node + 1]
             best, second = top_two(row)
-            if len(draft) and row[best] - row[second] < self._min_margin:
+            is_alone = is_redecoding and node == ROOT
+            if len(draft) and not is_alone and row[best] - row[second] < self._min_margin:
                 near_tie_redecode = True
                 break
             token = self.chooser.choose(row, len(self.prompt) + self.n_tokens + len(tokens))
@@ -184,7 +197,24 @@ class Decoding:
                 break
             path.append(node)
         self._is_redecoding = near_tie_redecode
-        return self._commit(tokens, runners_up, path, logits)
+        self._behind, self._aside = None, ()
+        if near_tie_redecode and draft.is_chain and node + 1 < len(draft):
+            self._behind = draft.behind(node), logits[node + 2 :].copy()
+            self._aside = tuple(range(node + 2, len(draft) + 1))
+        return self._commit(tokens, runners_up, path, logits, n_drafted=n_drafted)
+
+    def _take_behind(self, logits: Logits) -> tuple[Draft, Logits]:
+        """Return draft and logits of the pass: with what stood behind a near-tie, if it holds.
+
+        Where the pass of one row chose the guess that comes next, it is as if it had drafted all.
+        """
+        if self._behind is None:
+            return self._draft, logits
+        draft, behind = self._behind
+        position = len(self.prompt) + self.n_tokens
+        if self.chooser.choose(logits[0], position) != draft.tokens[0]:
+            return self._draft, logits
+        return draft, np.concatenate((logits, behind))
 
     def _commit(
         self,
@@ -192,6 +222,8 @@ class Decoding:
         runners_up: list[tuple[int, float]],
         path: list[int],
         logits: Logits,
+        *,
+        n_drafted: int,
     ) -> tuple[Step, tuple[int, ...]]:
         """Tell the drafter, move on by `tokens`, and return the step and the rows to keep."""
         draft = self._draft
@@ -210,7 +242,7 @@ class Decoding:
             tokens=observation.tokens,
             runners_up=tuple(runners_up),
             origins=(*origins, *(None,) * (len(tokens) - len(origins))),
-            drafted=len(draft),
+            drafted=n_drafted,
             accepted=len(path),
             near_tie_redecode=self._is_redecoding,
             finish=self.finish,
@@ -228,7 +260,7 @@ def decode(target: TargetModel, decoding: Decoding) -> Iterator[Step]:
     while decoding.finish is None:
         token, draft = decoding.propose(target.max_rows)
         step, rows = decoding.receive(target.forward(token, draft))
-        target.commit(rows)
+        target.commit(rows, decoding.aside)
         yield step
 
 

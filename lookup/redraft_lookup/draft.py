@@ -111,6 +111,17 @@ class Draft:
             tuple(self.survival[node] for node in nodes if self.survival),
         )
 
+    def behind(self, node: int) -> "Draft":
+        """Return what follows `node` of a chain, all of it behind ROOT."""
+        start = node + 1
+        n_left = len(self) - start
+        return Draft(
+            self.tokens[start:],
+            tuple(range(ROOT, n_left - 1)),
+            self.origins[start:],
+            self.survival[start:],
+        )
+
 
 EMPTY = Draft((), (), ())
 

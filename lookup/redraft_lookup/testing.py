@@ -37,6 +37,7 @@ class ScriptedTarget:
         self.max_rows = max_rows
         self.passes: list[int] = []
         self._rows: tuple[int, ...] = ()
+        self._aside: tuple[int, ...] = ()
 
     def forward(self, token: int, draft: Draft) -> npt.NDArray[np.float32]:
         """Return (1 + k, n_vocab) logits: 1 for the token the script goes on with, else 0.
@@ -61,8 +62,10 @@ class ScriptedTarget:
             logits[node + 1, self._next_token(lengths[node])] = 1
         return logits
 
-    def commit(self, rows: Sequence[int]) -> None:
-        self.cache += (self._rows[row] for row in rows)
+    def commit(self, rows: Sequence[int], aside: Sequence[int] = ()) -> None:
+        known = (*self._rows, *self._aside)
+        self.cache += (known[row] for row in rows)
+        self._aside = tuple(known[row] for row in aside)
 
     def rewind(self, n_tokens: int) -> None:
         """Forget the last `n_tokens` that were committed."""

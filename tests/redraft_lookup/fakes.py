@@ -48,6 +48,7 @@ class Markov:
         self.passes: list[int] = []
         self._n_vocab, self._seed, self._twist = n_vocab, seed, twist
         self._rows: tuple[int, ...] = ()
+        self._aside: tuple[int, ...] = ()
         self._known: dict[tuple[int, ...], np.ndarray] = {}
 
     def logits(self, text: Sequence[int]) -> np.ndarray:
@@ -69,8 +70,11 @@ class Markov:
             texts[node] = [*texts[parent], guess]
         return np.stack([self.logits(texts[node]) for node in range(ROOT, len(draft))])
 
-    def commit(self, rows: Sequence[int]) -> None:
-        self.cache += (self._rows[row] for row in rows)
+    def commit(self, rows: Sequence[int], aside: Sequence[int] = ()) -> None:
+        assert not self._aside or len(self._rows) == 1, "the pass would see what was set aside"
+        known = (*self._rows, *self._aside)
+        self.cache += (known[row] for row in rows)
+        self._aside = tuple(known[row] for row in aside)
 
     def rewind(self, n_tokens: int) -> None:
         assert 0 <= n_tokens <= len(self.cache)

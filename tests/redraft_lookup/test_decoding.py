@@ -3,6 +3,7 @@
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from tests.redraft_lookup.fakes import (
 )
 
 from redraft_lookup.decoding import Decoding, Limits, Step, decode, decode_many
-from redraft_lookup.draft import EMPTY, Draft
+from redraft_lookup.draft import EMPTY, Draft, Observation
 from redraft_lookup.rows import RowAllocator
 from redraft_lookup.sampling import BadLogitsError, Chooser, Greedy, Sampler
 from redraft_lookup.testing import ScriptedTarget
@@ -290,12 +291,55 @@ def test_predictions_go_to_drafters_that_want_them(wanted: bool):
 
 def test_a_pass_over_a_near_tie_drafts_nothing():
     prompt = [1, 2]
-    drafter = FixedDrafter(Draft.chain([1, 2, 3], "guess"))
+    # A tree: what stands behind a near-tie in it is not kept.
+    drafter = FixedDrafter(Draft.tree([[1, 2, 3], [4]], "guess"))
     steps = run(Markov(prompt), prompt, drafter, min_margin=100.0, max_tokens=3)
     assert [(step.near_tie_redecode, step.drafted) for step in steps] == [
-        (True, 2), (False, 0), (True, 1), (False, 0), (False, 0),
+        (True, 3), (False, 0), (True, 2), (False, 0), (False, 0),
     ]  # fmt: skip
     assert len(written(steps)) == 3
+
+
+class Knowing:
+    """Drafts what plain decoding writes."""
+
+    wants_predictions = False
+
+    def __init__(self, answer: Sequence[int]) -> None:
+        self.answer = answer
+        self.n_known = 0
+
+    def propose(self, budget: int) -> Draft:
+        return Draft.chain(self.answer[self.n_known :][: min(budget, 8)], "guess")
+
+    def observe(self, observation: Observation) -> None:
+        assert len(observation.tokens) <= len(observation.path) + 1
+        self.n_known += len(observation.tokens)
+
+
+@seeds
+def test_what_stands_behind_a_near_tie_is_kept_where_the_lone_pass_agrees(seed: int):
+    prompt, _, _ = texts(seed, SYMBOLS)
+    plain = written(run(Markov(prompt, seed=seed), prompt, max_tokens=90))
+    target = Rounding(prompt, seed=seed)
+    steps = run(target, prompt, Knowing(plain), min_margin=0.2, max_tokens=90)
+    assert written(steps) == plain
+    alone = [after for step, after in pairwise(steps) if step.near_tie_redecode]
+    assert alone
+    assert all(step.drafted == 0 for step in alone)
+    # The lone pass brings its own token, and all that was confirmed behind it.
+    assert sum(len(step.tokens) for step in alone) > 2 * len(alone)
+    assert sum(step.accepted for step in steps) <= sum(step.drafted for step in steps)
+
+
+def test_what_stands_behind_a_near_tie_is_dropped_where_the_lone_pass_does_not_agree():
+    prompt = [1, 2]
+    plain = written(run(Markov(prompt), prompt, max_tokens=20))
+    wrong = [token % 10 + 1 for token in plain]
+    target = Markov(prompt)
+    steps = run(target, prompt, Knowing(wrong), min_margin=100.0, max_tokens=20)
+    assert written(steps) == plain
+    assert all(len(step.tokens) <= 1 for step in steps)
 
 
 def test_a_draw_is_not_made_again_at_a_near_tie():

@@ -65,8 +65,8 @@ class DraftModel:
             self._guess_s = seconds
         return logits
 
-    def commit(self, rows: Sequence[int]) -> None:
-        self._text.commit(rows)
+    def commit(self, rows: Sequence[int], aside: Sequence[int] = ()) -> None:
+        self._text.commit(rows, aside)
 
     def rewind(self, n_tokens: int) -> None:
         self._text.rewind(n_tokens)

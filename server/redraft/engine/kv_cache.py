@@ -66,6 +66,7 @@ class KVCache:
         self._n_file = 0  # tokens of the part that stays while the file stays
         self._ends: list[int] = []  # where the prefill passes that filled the cache ended
         self._pass: tuple[int, ...] = ()
+        self._aside: tuple[int, ...] = ()  # tokens of rows that the last commit set aside
         self._sequences: list[tuple[int, ...]] = []  # of the last pass's rows
         self._pending: tuple[int, ...] = ()  # committed tokens whose cells the next pass makes
 
@@ -114,7 +115,7 @@ class KVCache:
 
     def restore(self, state: SavedState) -> None:
         """Make the cache hold the file part `state`, or nothing if llama.cpp refuses it."""
-        self._pending = ()
+        self._pending = self._aside = ()
         self._n_file = len(state.tokens)
         self.context.clear()
         is_loaded = self.context.load(0, state.cells)
@@ -140,10 +141,11 @@ class KVCache:
         rows = [*self._pending, *self._pass]
         return self._run(rows, positions, sequences, outputs=True)[n_pending:]
 
-    def commit(self, rows: Sequence[int]) -> None:
+    def commit(self, rows: Sequence[int], aside: Sequence[int] = ()) -> None:
         n_past = len(self.tokens)
         n_pending = len(self._pending)
-        committed = [*self._pending, *(self._pass[row] for row in rows)]
+        known = self._take_back_aside()
+        committed = [*self._pending, *(known[row] for row in rows)]
         n_cells = len(committed)
         self._pending = ()
         if self.row_counts:
@@ -162,9 +164,28 @@ class KVCache:
         for branch in self._sequences[0][1:]:
             self.context.remove(branch, 0)
         self.tokens += committed[:n_cells]
-        n_dropped = n_pending + len(self._pass) - n_cells
+        if aside:
+            start = n_past + n_pending
+            self.context.share(0, self._aside_sequence, start + aside[0], start + aside[-1] + 1)
+            self._aside = tuple(known[row] for row in aside)
+        n_dropped = n_pending + len(known) - n_cells
         if n_dropped and not self.context.remove(0, len(self.tokens)):
             raise EngineError("this model cannot take tokens back: decode it with strategy plain")
+
+    @property
+    def _aside_sequence(self) -> int:
+        return self.context.n_texts - 1
+
+    def _take_back_aside(self) -> tuple[int, ...]:
+        """Put what was set aside behind the last pass; return the tokens of all its rows then."""
+        known = (*self._pass, *self._aside)
+        if self._aside:
+            start = len(self.tokens) + len(self._pending)
+            self.context.share(self._aside_sequence, 0, start + len(self._pass), start + len(known))
+            self.context.remove(self._aside_sequence, 0)
+            self._sequences += [(0,)] * len(self._aside)
+            self._aside = ()
+        return known
 
     def close(self) -> None:
         """Free the context; the file part stays on disk if there is a disk cache."""
@@ -222,7 +243,7 @@ class KVCache:
         if length == 0 or not self.context.remove(0, length):
             self.context.clear()
             length = 0
-        self._pending = ()
+        self._pending = self._aside = ()
         del self.tokens[length:]
         self._ends = [end for end in self._ends if end <= length]
 

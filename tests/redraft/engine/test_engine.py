@@ -549,3 +549,21 @@ class TestRecurrentModel:
     def test_it_cannot_be_measured(self, open_engine, recurrent_path: Path):
         with pytest.raises(EngineError, match="nothing to measure"):
             open_engine(recurrent_path).measure(10)
+
+
+@pytest.mark.parametrize("strategy", ["copy", "lookup", "jacobi"])
+def test_where_every_choice_is_a_near_tie_each_is_made_alone(
+    strategy: str, tiny: Engine, monkeypatch: pytest.MonkeyPatch
+):
+    """And guesses that prove right are kept all the same, cells included."""
+    source = "abcabc" * 9
+    prompt = make_prompt("", "abc", source=source)
+    plain = decode(tiny, prompt, strategy="plain", exactness="fast", max_tokens=60)
+    again = make_prompt("", "abc", source=f"abc{plain.text}")  # what is copied is right
+    monkeypatch.setattr(request_module, "NEAR_TIE", 1e9)
+    drafted = decode(tiny, again, strategy=strategy, exactness="fast", max_tokens=60)
+    assert drafted.text == plain.text
+    assert drafted.stats.accepted <= drafted.stats.drafted
+    if strategy == "copy":
+        assert drafted.stats.accepted > 10
+        assert drafted.stats.near_tie_redecodes > 20

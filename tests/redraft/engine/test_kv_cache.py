@@ -275,6 +275,51 @@ class TestSwap:
         expect_like_fresh(moved, [self.A, [4]], [], make_context())
 
 
+class TestAside:
+    """Rows behind a near-tie wait while a pass of one row decides it."""
+
+    FILE = tuple(range(40))
+
+    def set_aside(self, context: Context) -> KVCache:
+        """Rows 0 and 1 of a pass are kept, its row 2 is a near-tie, rows 3 to 5 stand behind it."""
+        cache = make_cache(context, self.FILE, [1])
+        cache.forward(5, Draft.chain([60, 61, 62, 63, 64], "guess"))
+        cache.commit((0, 1), aside=(3, 4, 5))
+        assert cache.tokens == [*self.FILE, 1, 5, 60]
+        return cache
+
+    def decide(self, cache: KVCache) -> np.ndarray:
+        return cache.forward(61, EMPTY).copy()
+
+    def test_the_pass_does_not_see_them(self, make_context: MakeContext):
+        decided = self.decide(self.set_aside(make_context()))
+        fresh = make_cache(make_context(), self.FILE, [1, 5, 60])
+        assert np.abs(decided - fresh.forward(61, EMPTY)).max() < ROUNDING
+
+    @pytest.mark.parametrize("n_kept", range(4))
+    def test_they_are_kept_behind_it_as_far_as_they_hold(self, make_context: MakeContext, n_kept):
+        cache = self.set_aside(make_context())
+        self.decide(cache)
+        cache.commit(range(1 + n_kept))
+        kept = [5, 60, 61, 62, 63, 64][: 3 + n_kept]
+        assert cache.tokens == [*self.FILE, 1, *kept]
+        expect_like_fresh(cache, [self.FILE, [1]], kept, make_context())
+
+    def test_a_second_near_tie_sets_the_rest_aside_again(self, make_context: MakeContext):
+        cache = self.set_aside(make_context())
+        self.decide(cache)
+        cache.commit((0, 1), aside=(3,))  # 61 and 62 are kept, 63 is decided next
+        cache.forward(63, EMPTY)
+        cache.commit((0, 1))
+        expect_like_fresh(cache, [self.FILE, [1]], [5, 60, 61, 62, 63, 64], make_context())
+
+    def test_a_request_that_ends_meanwhile_leaves_none_of_them(self, make_context: MakeContext):
+        cache = self.set_aside(make_context())
+        prefill(cache, self.FILE, [7])
+        step(cache, 8)
+        expect_like_fresh(cache, [self.FILE, [7]], [8], make_context())
+
+
 class TestFailure:
     def fill(self, context: Context) -> KVCache:
         return make_cache(context, [i % N_TOKENS for i in range(context.n_ctx - 5)], [1])
