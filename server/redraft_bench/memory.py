@@ -20,6 +20,7 @@ from redraft import models
 from redraft.bench.engine import BenchEngine, parse_strategies
 from redraft.bench.results import markdown_table
 from redraft.cli import bench_options, options, output
+from redraft.engine.context_pool import CONTEXT_STEP
 from redraft.prompting import template
 from redraft.records import Piece, Prompt
 from redraft_bench.drafter import build_long_text, measure_bytes_per_10k
@@ -116,8 +117,9 @@ class ContextMemory:
     """What an engine with a limit of `n_ctx` tokens holds for contexts.
 
     cells: the most of all contexts at once, while `n_parallel` texts of `prompt_tokens` were
-    written beside a file that stays. old_cells, new_cells: of a context that grew; peak_bytes: the
-    most that cells took meanwhile, saved ones included. cell_bytes: of one.
+    written beside a file that stays. old_cells, new_cells: of a context that grew, where a file had
+    taken used_cells; peak_bytes: the most that cells took meanwhile, saved ones included.
+    cell_bytes: of one.
     """
 
     n_ctx: int
@@ -125,6 +127,7 @@ class ContextMemory:
     prompt_tokens: int
     cells: int
     old_cells: int
+    used_cells: int
     new_cells: int
     cell_bytes: int
     peak_bytes: int
@@ -132,6 +135,11 @@ class ContextMemory:
     @property
     def cells_of_limit(self) -> float:
         return self.cells / self.n_ctx
+
+    @property
+    def bytes_of_limit(self) -> int:
+        """What the limit implies."""
+        return self.n_ctx * self.cell_bytes
 
     @property
     def peak_of_cells(self) -> float:
@@ -157,8 +165,11 @@ def _measure_contexts(model: Path, n_ctx: int, n_threads: int | None) -> Context
     engine = BenchEngine.load(model, n_threads=n_threads)
     with engine:
         counts = engine.watch_cells()
+        # The worst case: a file nearly fills what there is, and all of it has to be saved.
+        prompt = _build_prompt(engine, min(CONTEXT_STEP, engine.n_ctx) * 7 // 8)
         engine.decode(prompt, "plain", "invariant", max_tokens=4)
         old_cells = counts[-1]
+        used_cells = sum(len(engine.tokenize(piece.text)) for piece in prompt.file)
         before = psutil.Process().memory_info().rss
         with _PeakMemory() as peak:
             new_cells, cell_bytes = engine.grow(min(2 * old_cells, engine.n_ctx), "invariant")
@@ -168,6 +179,7 @@ def _measure_contexts(model: Path, n_ctx: int, n_threads: int | None) -> Context
         prompt_tokens=n_prompt,
         cells=cells,
         old_cells=old_cells,
+        used_cells=used_cells,
         new_cells=new_cells,
         cell_bytes=cell_bytes,
         peak_bytes=peak.resident - before + old_cells * cell_bytes,
@@ -267,11 +279,18 @@ def run(args: argparse.Namespace) -> int:
     print(f"\nThe drafter's own memory: {drafter_bytes / 1e3:,.0f} kB for 10,000 tokens of text.")
     contexts = measure_contexts(path, args.n_ctx, settings.threads)
     print(
-        f"Contexts, with a limit of {contexts.n_ctx:,} tokens: {contexts.cells:,} cells at most for"
+        f"Contexts, with a limit of {contexts.n_ctx:,} tokens, which implies"
+        f" {contexts.bytes_of_limit / 1e6:,.1f} MB: {contexts.cells:,} cells at most for"
         f" {contexts.n_parallel} texts at once beside a file that stays"
-        f" ({contexts.cells_of_limit:.2f} of the limit). Growing from {contexts.old_cells:,} to"
-        f" {contexts.new_cells:,} cells takes {contexts.peak_of_cells:.2f} times their bytes."
+        f" ({contexts.cells_of_limit:.2f} of the limit)."
     )
+    if contexts.new_cells > contexts.old_cells:
+        print(
+            f"Growing from {contexts.old_cells:,} cells, {contexts.used_cells:,} of them in use, to"
+            f" {contexts.new_cells:,} takes {contexts.peak_of_cells:.2f} times their bytes."
+        )
+    else:
+        print(f"This model's contexts do not grow: {contexts.old_cells:,} cells are all it reads.")
     results = {
         "conditions": conditions,
         "answer": args.answer,
@@ -279,6 +298,7 @@ def run(args: argparse.Namespace) -> int:
         "drafter_bytes_per_10k": drafter_bytes,
         "contexts": {
             **asdict(contexts),
+            "bytes_of_limit": contexts.bytes_of_limit,
             "cells_of_limit": contexts.cells_of_limit,
             "peak_of_cells": contexts.peak_of_cells,
         },

@@ -51,7 +51,9 @@ def test_the_command_measures_each_strategy_in_a_process_of_its_own(
     assert "| plain    |        loaded |" in ran.out
     contexts = record["contexts"]
     assert contexts["cells"] > contexts["n_ctx"] == 1024
-    assert contexts["old_cells"] < contexts["new_cells"]
+    assert contexts["used_cells"] < contexts["old_cells"] < contexts["new_cells"]
+    assert contexts["used_cells"] > contexts["old_cells"] / 2  # what has to be saved counts
+    assert contexts["bytes_of_limit"] == 1024 * contexts["cell_bytes"]
     assert contexts["peak_bytes"] > 0
     assert "texts at once beside a file that stays" in ran.out
 

@@ -1,7 +1,8 @@
 """The contexts of one model: how large they are, and the one whose text stays between requests.
 
-Memory for cells is taken as it is needed. `n_ctx` is the limit for all contexts together, with some
-rows to spare for passes. Knows numbers of tokens; nothing of requests, strategies or costs.
+Memory for cells is taken as it is needed. All contexts together have the cells of one that holds
+`n_ctx` tokens and `SPARE_ROWS` at most; llama.cpp rounds each up to a multiple of 256 besides.
+Knows numbers of tokens; nothing of requests, strategies or costs.
 """
 
 from redraft.engine.kv_cache import KVCache
@@ -17,10 +18,11 @@ from redraft.errors import EngineError
 from redraft.records import Exactness
 
 __all__ = [
+    "CONTEXT_STEP",
     "PREFILL_ROWS",
-    "SPARE_ROWS",
     "ContextPool",
     "prefill_counts",
+    "size_context",
     "uses_flash_attention",
 ]
 
@@ -36,6 +38,11 @@ SHARED_SPARE_ROWS = 2 * SPARE_ROWS  # where a pass has to fit in besides
 def uses_flash_attention(exactness: Exactness) -> bool:
     """Tell whether passes of this exactness use flash attention."""
     return exactness == "invariant" or flash_attention_is_faster()
+
+
+def size_context(n_tokens: int, *, n_ctx: int, n_spare: int) -> int:
+    """Return the cells of a context for `n_tokens` and `n_spare` more; `n_ctx` tokens at most."""
+    return min(-(-n_tokens // CONTEXT_STEP) * CONTEXT_STEP, n_ctx) + n_spare
 
 
 def prefill_counts(*, flash_attention: bool) -> tuple[int, ...]:
@@ -85,7 +92,7 @@ class ContextPool:
         # and the saved file part.
         file = self.cache.take_file() if self.cache else None
         self.cache = None
-        n_ctx = min(-(-n_tokens // CONTEXT_STEP) * CONTEXT_STEP, self.n_ctx) + SPARE_ROWS
+        n_ctx = size_context(n_tokens, n_ctx=self.n_ctx, n_spare=SPARE_ROWS)
         try:
             context = self.make_context(n_ctx, flash_attention=flash_attention)
         except EngineError:
@@ -103,6 +110,11 @@ class ContextPool:
             self.cache.restore(file)
         return self.cache
 
+    @property
+    def max_shared_cells(self) -> int:
+        """The most cells that a text may take in a shared context; 0 or less if none may."""
+        return self.n_ctx + SPARE_ROWS - SHARED_SPARE_ROWS
+
     def check_length(self, n_tokens: int) -> None:
         """Raise EngineError if `n_tokens` are too many for the model."""
         if n_tokens > self.n_ctx:
@@ -112,13 +124,13 @@ class ContextPool:
             )
 
     def open_shared_context(self, n_cells: int) -> Context:
-        """Return a context for several texts with `n_cells`, or all there may be.
+        """Return a context for several texts with `n_cells`, or `max_shared_cells` if that is less.
 
         The caller closes it. Where both do not fit, the cache that stays between requests makes
         room; its file is saved.
         """
-        n_cells = min(n_cells, self.n_ctx) + SHARED_SPARE_ROWS
-        if self.cache and n_cells + self.cache.context.n_ctx > self.n_ctx + SHARED_SPARE_ROWS:
+        n_cells = min(n_cells, self.max_shared_cells) + SHARED_SPARE_ROWS
+        if self.cache and n_cells + self.cache.context.n_ctx > self.n_ctx + SPARE_ROWS:
             self.cache.stash()
             self.cache.context.close()
             self.cache = None

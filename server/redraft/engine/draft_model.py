@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from redraft.engine.context_pool import size_context
 from redraft.engine.kv_cache import KVCache
 from redraft.engine.llama import Context, LlamaModel, flash_attention_is_faster
 from redraft.engine.state_cache import StateCache
@@ -19,17 +20,18 @@ from redraft_lookup.draft import EMPTY, Draft
 __all__ = ["DraftModel"]
 
 PREFILL_ROWS = 128
-CONTEXT_STEP = 4096  # contexts grow in these steps
 
 
 class DraftModel:
     """A draft model for `main`; its text is a `RewindableTargetModel`, and its passes are timed.
 
-    Raises ModelError if the vocabularies differ.
+    `n_ctx` caps what it reads and guesses, in tokens, as it caps the requests to `main`. Raises
+    ModelError if the vocabularies differ.
     """
 
-    def __init__(self, path: Path, main: LlamaModel, *, n_threads: int) -> None:
+    def __init__(self, path: Path, main: LlamaModel, *, n_ctx: int, n_threads: int) -> None:
         self._model = LlamaModel(path)
+        self._n_ctx = n_ctx
         self._n_threads = n_threads
         self._cache: KVCache | None = None
         self._guess_s: float | None = None
@@ -99,12 +101,12 @@ class DraftModel:
 
     def _make_room(self, n_tokens: int) -> KVCache:
         """Return the cache, with room for `n_tokens`; empty if it had to be made anew."""
-        n_ctx = n_tokens + PREFILL_ROWS
-        if self._cache is None or self._cache.context.n_ctx < n_ctx:
+        if self._cache is None or self._cache.context.n_ctx < n_tokens + PREFILL_ROWS:
             self._close_cache()  # first, so that there is never memory for two
+            n_ctx = size_context(n_tokens, n_ctx=self._n_ctx, n_spare=PREFILL_ROWS)
             context = Context(
                 self._model,
-                n_ctx=-(-n_ctx // CONTEXT_STEP) * CONTEXT_STEP,
+                n_ctx=n_ctx,
                 n_batch=PREFILL_ROWS,
                 n_seq=1,
                 n_threads=self._n_threads,

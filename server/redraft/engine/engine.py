@@ -93,17 +93,18 @@ class Engine:
         if n_ctx is not None and not 1 <= n_ctx <= n_trained:
             model.close()
             raise ModelError(f"n_ctx must be from 1 to {n_trained} for {path.name}, not {n_ctx}")
+        n_ctx = n_ctx or n_trained
         try:
-            draft_model = DraftModel(draft, model, n_threads=n_threads) if draft else None
+            draft_model = (
+                DraftModel(draft, model, n_ctx=n_ctx, n_threads=n_threads) if draft else None
+            )
         except ModelError:
             model.close()
             raise
         if not model.can_roll_back:
             log.warning("%s: %s", path.name, CANNOT_ROLL_BACK)
         disk_cache = DiskCache(state_folder, path, n_threads=n_threads) if state_folder else None
-        pool = ContextPool(
-            model, n_ctx=n_ctx or n_trained, n_threads=n_threads, disk_cache=disk_cache
-        )
+        pool = ContextPool(model, n_ctx=n_ctx, n_threads=n_threads, disk_cache=disk_cache)
         return cls(model, pool, draft_model=draft_model)
 
     @property
@@ -165,7 +166,9 @@ class Engine:
 
         Yields (index, completion) as they end. With exactness "invariant" each text is what
         `complete` gives for it alone; with "fast" near-ties are not decoded again. Prompts with the
-        same file part share its cells. A time limit counts for each from its own start.
+        same file part share its cells. Those that do not fit `n_ctx` together are decoded in turns.
+        A time limit counts for each from its own start. The cells are held until the iterator ends
+        or is closed: a request that is made meanwhile takes its own besides.
         """
         self._check_use()
         # A draft model follows one text at a time, and lookahead drafts in trees.
@@ -182,7 +185,8 @@ class Engine:
         for request in tokenized.values():
             self._pool.check_length(request.n_tokens)
         # What a shared context has no room for, rejected drafts included, is decoded alone.
-        alone = [i for i, request in tokenized.items() if count_cells(request) > self.n_ctx]
+        n_most = self._pool.max_shared_cells
+        alone = [i for i, request in tokenized.items() if count_cells(request) > n_most]
         depth = max(len(request.tokens) for request in tokenized.values())
         if not self._is_measured(depth, options.exactness):
             # The longest is decoded alone, and measures for all: their texts are the same so.

@@ -189,8 +189,7 @@ class KVCache:
 
     def close(self) -> None:
         """Free the context; the file part stays on disk if there is a disk cache."""
-        if self._disk_cache:
-            self.stash()
+        self._keep(StateCache(0))  # memory is about to go
         self.context.close()
 
     def _load_best(self, wanted: Sequence[int], ends: Sequence[int], n_file: int) -> int:
@@ -215,18 +214,23 @@ class KVCache:
         return count_reusable(wanted, ends, self.tokens, self._ends)
 
     def stash(self) -> None:
-        """Save the file part's cells for later; on disk only if they are complete.
+        """Save the file part's cells for later; on disk only if they are complete."""
+        self._keep(self._state_cache)
 
-        What neither memory nor disk has room for is not even read.
-        """
+    def _keep(self, memory: StateCache) -> None:
+        """Save the file part's cells to `memory` and on disk; what neither wants is not read."""
         self._truncate(self._n_file)
-        n_tokens, n_bytes = len(self.tokens), self.context.saved_size(0)
-        disk = self._disk_cache if n_tokens == self._n_file else None
-        goes_to_disk = disk is not None and disk.takes(n_tokens, n_bytes)
-        if not n_tokens or not (goes_to_disk or self._state_cache.takes(n_bytes)):
+        if not self.tokens:
             return
+        n_bytes = self.context.saved_size(0)
+        disk = self._disk_cache if len(self.tokens) == self._n_file else None
+        if disk and not disk.wants(self.tokens, self._ends, self._prefill_counts, n_bytes):
+            disk = None
+        if not disk and not memory.takes(n_bytes):
+            return
+        memory.make_room(n_bytes)
         state = self._save()
-        self._state_cache.put(state)
+        memory.put(state)
         if disk:
             disk.put(state.tokens, state.ends, self._prefill_counts, state.cells)
 

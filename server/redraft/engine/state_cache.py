@@ -77,9 +77,13 @@ class StateCache:
         """Keep a state that is not too large."""
         if not self.takes(len(state.cells)):
             return
+        self._states.pop(state.tokens, None)
+        self.make_room(len(state.cells))
         self._states[state.tokens] = state
-        self._states.move_to_end(state.tokens)
-        while self.size > self._budget:
+
+    def make_room(self, n_bytes: int) -> None:
+        """Drop states until `n_bytes` more are within the budget; none for what it never takes."""
+        while self.takes(n_bytes) and self.size + n_bytes > self._budget:
             self._states.popitem(last=False)
 
     def pop_best(
@@ -144,9 +148,21 @@ class DiskCache:
                 path.unlink()
         return cells if is_whole else None
 
-    def takes(self, n_tokens: int, n_bytes: int) -> bool:
-        """Return True where `put` keeps so many tokens and bytes: neither too few nor too many."""
-        return n_tokens >= self._min_tokens and DIGEST_SIZE + n_bytes <= self._budget
+    def wants(
+        self, tokens: Sequence[int], ends: Sequence[int], row_counts: Sequence[int], n_bytes: int
+    ) -> bool:
+        """Return True where `put` writes `n_bytes` of cells.
+
+        That is, neither too few tokens nor too many bytes, and not there yet: what is there counts
+        as used now.
+        """
+        if len(tokens) < self._min_tokens or DIGEST_SIZE + n_bytes > self._budget:
+            return False
+        try:
+            os.utime(self._path(tokens, ends, row_counts))
+        except OSError:
+            return True
+        return False
 
     def put(
         self,
@@ -155,15 +171,12 @@ class DiskCache:
         row_counts: Sequence[int],
         cells: bytearray,
     ) -> None:
-        """Keep what `get` returns, where it `takes` it."""
-        if not self.takes(len(tokens), len(cells)):
+        """Keep what `get` returns, where it `wants` it."""
+        if not self.wants(tokens, ends, row_counts, len(cells)):
             return
         size = DIGEST_SIZE + len(cells)
         path = self._path(tokens, ends, row_counts)
         with contextlib.suppress(OSError):
-            if path.exists():
-                os.utime(path)
-                return
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._evict(size)
             # Whole or not at all: another process may read the folder meanwhile.

@@ -8,12 +8,13 @@ import pytest
 from tests.redraft.engine.helpers import decode, make_prompt
 
 from redraft.engine import Engine
-from redraft.engine.context_pool import CONTEXT_STEP
+from redraft.engine.context_pool import CONTEXT_STEP, SPARE_ROWS
 from redraft.engine.llama import Context
 from redraft.errors import EngineError
 from redraft.records import DecodeOptions
 
 N_CTX = 4096
+ROUNDING = 256  # llama.cpp makes a multiple of so many cells
 LONG = "".join(f"def f{i}(x):\n    return x + {i}\n\n" for i in range(40))
 
 
@@ -68,6 +69,33 @@ def test_many_texts_take_no_more_cells_than_one_may(engine: Engine, ledger: Ledg
         alone = decode(engine, prompt, exactness="invariant", max_tokens=300)
         assert completions[i].text == alone.text
     assert ledger.most_cells <= 1.1 * N_CTX
+
+
+@pytest.mark.parametrize(
+    ("n_ctx", "max_tokens", "n_contexts"),
+    [
+        pytest.param(700, 70, 1, id="below a step"),
+        pytest.param(4200, 420, 1, id="above a step"),
+        pytest.param(9000, 900, 1, id="two steps"),
+        pytest.param(9000, 10, 2, id="room for both"),
+    ],
+)
+def test_contexts_have_no_more_cells_together_than_one_at_the_limit(
+    n_ctx, max_tokens, n_contexts, open_engine, tiny_path: Path, ledger: Ledger, monkeypatch
+):
+    engine = open_engine(tiny_path, n_ctx=n_ctx)
+    monkeypatch.setattr(engine, "_is_measured", lambda depth, exactness: True)
+    file = LONG[:500]
+    decode(engine, make_prompt(file), exactness="invariant")
+    requests = [(make_prompt(file, f"{i}: "), max_tokens) for i in range(6)]
+    options = DecodeOptions(exactness="invariant")
+    completions = dict(engine.complete_many(requests, options, n_parallel=6))
+    at_limit = -(-(n_ctx + SPARE_ROWS) // ROUNDING) * ROUNDING
+    assert ledger.most_contexts == n_contexts
+    assert ledger.most_cells <= at_limit + (n_contexts - 1) * ROUNDING
+    for i, (prompt, _) in enumerate(requests):
+        alone = decode(engine, prompt, exactness="invariant", max_tokens=max_tokens)
+        assert completions[i].text == alone.text
 
 
 def test_what_a_shared_context_has_no_room_for_is_decoded_alone(engine: Engine, ledger: Ledger):

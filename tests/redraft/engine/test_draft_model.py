@@ -6,7 +6,7 @@ import pytest
 from tests.redraft.engine.helpers import decode, make_prompt
 from tests.redraft.engine.tiny import MERGES, write_transformer
 
-from redraft.engine.draft_model import DraftModel
+from redraft.engine.draft_model import PREFILL_ROWS, DraftModel
 from redraft.errors import ModelError
 from redraft_lookup import ModelCosts
 
@@ -57,6 +57,17 @@ def test_a_model_drafts_for_itself_nearly_always_right(
         assert drafted.stats.accepted >= 0.9 * drafted.stats.drafted > 0
         assert drafted.stats.passes < plain.stats.passes / 3
         assert {origin for step in drafted.passes for origin in step.origins} <= {"model", None}
+
+
+def test_its_context_is_bounded_by_the_limit_too(open_engine, tiny_path: Path, monkeypatch):
+    make_guesses_cheap(monkeypatch)
+    engine = open_engine(tiny_path, draft=tiny_path, n_ctx=300)
+    n_most = 300 - len(engine._model.tokenize("def f(x): return xAgain: "))
+    drafted = decode(engine, PROMPT, strategy="draft", exactness="invariant", max_tokens=n_most)
+    plain = decode(engine, PROMPT, strategy="plain", exactness="invariant", max_tokens=n_most)
+    assert drafted.text == plain.text
+    cells = engine._drafters.draft_model._cache.context.n_ctx
+    assert 300 <= cells < 300 + PREFILL_ROWS + 256  # llama.cpp makes a multiple of 256
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

@@ -2,13 +2,14 @@
 
 import random
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from redraft.engine.kv_cache import KVCache, chunk_ends
 from redraft.engine.llama import Context, LlamaModel
-from redraft.engine.state_cache import StateCache
+from redraft.engine.state_cache import DiskCache, StateCache
 from redraft.errors import EngineError
 from redraft_lookup.draft import EMPTY, ROOT, Draft
 
@@ -257,6 +258,45 @@ class TestSwap:
         cache = make_cache(make_context(), self.A, [1], budget=0)
         prefill(cache, self.B, [1])
         assert prefill(cache, self.A, [2])[0] == 0
+
+    @pytest.mark.parametrize(
+        ("min_tokens", "n_saved"),
+        [
+            pytest.param(1, [1, 0], id="on disk the first time only"),
+            pytest.param(10_000, [0, 0], id="never where the disk does not want it"),
+        ],
+    )
+    def test_closing_reads_only_what_will_be_kept(
+        self, min_tokens, n_saved, make_context: MakeContext, tmp_path: Path, monkeypatch
+    ):
+        model = tmp_path / "model.gguf"
+        model.touch()
+        disk = DiskCache(tmp_path / "states", model, n_threads=2, min_tokens=min_tokens)
+        saved: list[int] = []
+        save = Context.save
+        monkeypatch.setattr(Context, "save", lambda *args: saved.append(1) or save(*args))
+        for n in n_saved:
+            saved.clear()
+            memory = StateCache(10**9)  # has room, but ends with the engine
+            cache = KVCache(make_context(), chunk=32, state_cache=memory, disk_cache=disk)
+            prefill(cache, self.A, [1])
+            cache.close()
+            assert len(saved) == n
+
+    def test_room_for_a_file_is_made_before_it_is_saved(
+        self, make_context: MakeContext, monkeypatch: pytest.MonkeyPatch
+    ):
+        cache = make_cache(make_context(), self.A, [1], budget=0)
+        n_bytes = cache.context.saved_size(0)
+        memory = StateCache(n_bytes * 3 // 2)
+        cache._state_cache = memory
+        held: list[int] = []
+        save = Context.save
+        monkeypatch.setattr(Context, "save", lambda *args: held.append(memory.size) or save(*args))
+        for first in (101, 102, 103):  # no two files begin alike
+            prefill(cache, [first, *self.A[1:]], [1])
+        assert len(held) == 3
+        assert max(held) + n_bytes <= n_bytes * 3 // 2
 
     def test_a_larger_context_keeps_the_file(self, make_context: MakeContext):
         cache = make_cache(make_context(), self.A, [1, 2], row_counts=ROW_COUNTS)
