@@ -228,9 +228,20 @@ def find_target(reply: ParsedReply) -> ReplyDefinition | str | None:
     if len(versions) <= 1:
         return versions[0] if versions else None
     headers = {signature(reply.read_header(version)) for version in versions}
-    if len(namesakes) > 1 or len(headers) == len(versions):
+    has_overloads = len(namesakes) > 1 or not _defines_once(reply, versions)
+    if len(namesakes) > 1 or (has_overloads and len(headers) == len(versions)):
         return _choose_overload(reply, versions)
     return _choose_version(reply, versions)
+
+
+def _defines_once(reply: ParsedReply, versions: Sequence[ReplyDefinition]) -> bool:
+    """Return True where `versions` of a name can only be alternatives of each other.
+
+    What is decorated, or an accessor (`get size()`, `set size(n)`), shares its name on purpose.
+    """
+    firsts = [find_filled_line(reply.read_lines(version)).strip() for version in versions]
+    is_shared = any(re.match(r"@|(?:static\s+)?(?:get|set)\b", first) for first in firsts)
+    return syntax.facts_of(reply.request.language).defines_names_once and not is_shared
 
 
 def _choose_overload(reply: ParsedReply, overloads: Sequence[ReplyDefinition]) -> ReplyDefinition:

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from redraft.postprocess.alignment import align, is_significant
 from redraft.postprocess.loss import tokens_of
+from redraft.text.lines import read_indent
 
 __all__ = ["find_remarks", "restore_elisions"]
 
@@ -109,6 +110,7 @@ def restore_elisions(
         stop = _find_nearest_kept(lines, kept, range(at + 1, len(lines)))
         first = 0 if start is None else start + 1
         last = len(shown) if stop is None else stop
+        first = _skip_rewritten(shown, lines, kept, remarks, at, range(first, last))
         missing = [
             text
             for text in shown[first:last]
@@ -142,6 +144,44 @@ def restore_elisions(
         following = lines[at + 1] if at + 1 < len(lines) else "."
         restored += _strip_blanks(missing, restored[-1] if restored else ".", following)
     return restored, ""
+
+
+def _skip_rewritten(
+    shown: Sequence[str],
+    lines: Sequence[str],
+    kept: dict[int, int | None],
+    remarks: set[int],
+    at: int,
+    gap: range,
+) -> int:
+    """Return where in a gap the code begins that the remark `at` may stand for.
+
+    A remark stands on the level of what it stands for. Shown lines at the start of the gap that are
+    indented further were written anew, where new lines stand between the remark and what was kept:
+
+        def take(self):                         kept
+            return 2                            new, for `return 1`
+        # ... rest of the class ...             stands for what follows `return 1`
+    """
+    filled = (place for place in range(at - 1, -1, -1) if lines[place].strip())
+    above = next((place for place in filled if kept.get(place) is not None), None)
+    source = kept.get(above) if above is not None else None
+    if above is None or source is None:
+        return gap.start
+    new = [place for place in range(above + 1, at) if place not in remarks and lines[place].strip()]
+    level = _measure(lines[at])
+    if not new or _measure(lines[above]) < level or any(_measure(lines[n]) <= level for n in new):
+        return gap.start
+    shift = _measure(lines[above]) - _measure(shown[source])
+    start = gap.start
+    while start < gap.stop and shown[start].strip() and _measure(shown[start]) + shift > level:
+        start += 1
+    return start
+
+
+def _measure(line: str) -> int:
+    """Return the columns that a line is indented by."""
+    return len(read_indent(line).expandtabs(4))
 
 
 def _is_between_kept(

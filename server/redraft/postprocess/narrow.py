@@ -42,6 +42,7 @@ __all__ = ["Narrowed", "narrow"]
 _DECLARATION = re.compile(r"(?:export\s+|async\s+|default\s+)*(?:function|const|let|var)\b")
 _LINE_SHARE = 0.5  # of its tokens: a line that was changed
 _SAME_SHARE = 0.75  # of its tokens: code that says nearly the same
+_NEARER = 0.25  # of its tokens: clearly more like one than like the other
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 _OF_INSTANCE_OR_CLASS = re.compile(r"\(\s*(?:self|cls)\b|@(?:static|class)method")
 _MEMBERS = frozenset({"method", "function", "property"})
@@ -80,6 +81,10 @@ def narrow(request: EditRequest, view: TargetView, lines: Sequence[str]) -> Narr
         return definition
     if definition is None:
         return _narrow_without_definition(reply)
+    if other := _find_nearer(reply, definition):
+        return (
+            f"the reply is {other} rather than {target.name}; name what shall change, or try again"
+        )
     definition = _extend_to_kept(reply, definition)
     return _Narrower(reply, _extend_to_remark(reply, definition)).narrow()
 
@@ -129,6 +134,26 @@ def _find_unrecognised(reply: ParsedReply) -> Sequence[str]:
     ):
         return ()
     return lines
+
+
+def _find_nearer(reply: ParsedReply, definition: ReplyDefinition) -> str:
+    """Return the file's definition of that name elsewhere that the reply clearly is; "" for none.
+
+    A model that was not shown the target, but another of its name, may write that one.
+    """
+    text, target = reply.request.text, reply.target
+    written = Counter(_TOKEN.findall("\n".join(reply.read_lines(definition))))
+    likeness = _measure_likeness(written, target.span.of(text))
+    for other in reply.file_definitions:
+        is_namesake = strip_scope(other.name) == strip_scope(target.name)
+        if is_namesake and other.name != target.name:
+            # To be like another one may be what is asked for: then that is named.
+            scope = strip_scope(other.name.rpartition(".")[0])
+            is_named = scope and re.search(rf"\b{re.escape(scope)}\b", reply.request.instruction)
+            nearness = _measure_likeness(written, other.span.of(text))
+            if nearness > max(_SAME_SHARE, likeness + _NEARER) and not is_named:
+                return other.name
+    return ""
 
 
 def _measure_likeness(tokens: Counter[str], code: str) -> float:

@@ -82,6 +82,8 @@ class Language:
     unnamed: str = ""
     body_field: str = ""
     has_clauses: bool = False
+    # A second definition of a name takes the place of the first: there are no overloads.
+    defines_names_once: bool = False
 
     # Imports: node types, more of them with patterns, and those that may hold imports.
     imports: str = ""
@@ -244,6 +246,7 @@ LANGUAGES: Mapping[str, Language] = {
         sorts_imports=True,
         imports_names=True,
         checks_arguments=True,
+        defines_names_once=True,
     ),
     "javascript": Language(
         module="tree_sitter_javascript",
@@ -262,6 +265,7 @@ LANGUAGES: Mapping[str, Language] = {
         verbatim="template_string string",
         imports_names=True,
         checks_arguments=True,
+        defines_names_once=True,
     ),
     "typescript": Language(
         module="tree_sitter_typescript",
@@ -318,6 +322,7 @@ LANGUAGES: Mapping[str, Language] = {
         newer={r"\b(?P<new>new)\((?!\s*[\w.*\[\]]+\s*\))": "neW"},  # new(x + 1) of Go 1.26
         sorts_imports=True,
         checks_arguments=True,
+        defines_names_once=True,
     ),
     "rust": Language(
         module="tree_sitter_rust",
@@ -442,6 +447,7 @@ LANGUAGES: Mapping[str, Language] = {
         blocks="program body_statement block_body then else ensure begin do",
         verbatim="string heredoc_body",
         has_implicit_self=True,
+        defines_names_once=True,
     ),
     "php": Language(
         module="tree_sitter_php",
@@ -463,6 +469,7 @@ LANGUAGES: Mapping[str, Language] = {
         ),
         verbatim="string encapsed_string heredoc nowdoc",
         checks_arguments=True,
+        defines_names_once=True,
     ),
     "kotlin": Language(
         module="tree_sitter_kotlin",
@@ -505,6 +512,7 @@ LANGUAGES: Mapping[str, Language] = {
         ),
         blocks="chunk block",
         verbatim="string",
+        defines_names_once=True,
     ),
     "bash": Language(
         module="tree_sitter_bash",
@@ -520,6 +528,7 @@ LANGUAGES: Mapping[str, Language] = {
         verbatim="string raw_string ansi_c_string",
         verbatim_lines="heredoc_body heredoc_end",
         newer={r"(?P<new>[!?*+@]\([^()\n;&]*\))": "x"},  # patterns of extglob
+        defines_names_once=True,
     ),
     "swift": Language(
         module="tree_sitter_swift",
@@ -583,6 +592,7 @@ LANGUAGES: Mapping[str, Language] = {
         blocks="statement_list",
         verbatim="expandable_here_string_literal verbatim_here_string_characters "
         "expandable_string_literal verbatim_string_characters",
+        defines_names_once=True,
     ),
     "dart": Language(
         module="tree_sitter_dart",
@@ -628,6 +638,7 @@ LANGUAGES: Mapping[str, Language] = {
         not_statements="variable_declaration",
         verbatim="string_literal interpolated_string_literal",
         verbatim_lines="heredoc_content pod",
+        defines_names_once=True,
     ),
     "objective-c": Language(
         module="tree_sitter_objc",
