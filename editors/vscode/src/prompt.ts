@@ -10,19 +10,25 @@ import {
   type Memento,
   type Range,
   type TextDocument,
+  type TextEditor,
   type TextEditorDecorationType,
   ThemeColor,
   ThemeIcon,
   commands,
   window,
 } from "vscode";
-import { HistoryCursor, addToHistory } from "./core/history";
+import { HistoryCursor, addToHistory, toLines, toOneLine } from "./core/history";
 import * as notices from "./core/notices";
 import { fromProtocolRange } from "./editRequests";
+import { InstructionEditor } from "./instructionEditor";
 import { showNotice } from "./notify";
 import type { EditTarget, FoundTargets } from "./protocol";
 
 const HISTORY_KEY = "redraft.history";
+const LINES_BUTTON = {
+  iconPath: new ThemeIcon("list-flat"),
+  tooltip: "Write Several Lines (Shift+Enter)",
+};
 const HISTORY_BUTTON = { iconPath: new ThemeIcon("history"), tooltip: "Former Instructions" };
 
 /** The texts of the input box; the name of what will be edited comes after `prefix`, in the title. */
@@ -46,6 +52,8 @@ export class Prompt implements Disposable {
   private nOpen = 0;
   /** What Up and Down do: they belong to the box that was opened last. */
   private moveInHistory: (direction: "older" | "newer") => void = () => undefined;
+  private writeLines: () => unknown = () => undefined;
+  private readonly editor = new InstructionEditor();
 
   constructor(private readonly memory: Memento) {
     this.keys = [
@@ -55,6 +63,7 @@ export class Prompt implements Disposable {
       commands.registerCommand("redraft.newerInstruction", () => {
         this.moveInHistory("newer");
       }),
+      commands.registerCommand("redraft.writeLines", () => this.writeLines()),
     ];
   }
 
@@ -78,6 +87,7 @@ export class Prompt implements Disposable {
   }
 
   dispose(): void {
+    this.editor.dispose();
     for (const key of this.keys) {
       key.dispose();
     }
@@ -95,24 +105,24 @@ export class Prompt implements Disposable {
     const box = window.createInputBox();
     const cursor = new HistoryCursor(this.history);
     const show = (instruction: string): void => {
-      box.value = instruction;
-      box.valueSelection = [instruction.length, instruction.length];
+      box.value = toOneLine(instruction);
+      box.valueSelection = [box.value.length, box.value.length];
     };
     box.title = title;
     box.prompt = question ?? "What shall be changed?";
     box.placeholder =
       "such as: return early when the list is empty (Up and Down: former instructions)";
-    box.buttons = [HISTORY_BUTTON];
+    box.buttons = [LINES_BUTTON, HISTORY_BUTTON];
     box.ignoreFocusOut = true; // so that the user can look at the code meanwhile
     if (initialValue !== undefined) {
-      box.value = initialValue;
-      box.valueSelection = [0, initialValue.length];
+      box.value = toOneLine(initialValue);
+      box.valueSelection = [0, box.value.length];
     }
     const moveInHistory = (direction: "older" | "newer"): void => {
       show(cursor[direction](box.value));
     };
     this.moveInHistory = moveInHistory;
-    // While a list is open, the box is hidden and Up and Down are the list's.
+    // While a list or a document is open, the box is hidden and Up and Down are not its own.
     let isPicking = false;
     const setPicking = (value: boolean): void => {
       isPicking = value;
@@ -127,9 +137,29 @@ export class Prompt implements Disposable {
         setPicking(false);
         return chosen;
       };
-      box.onDidTriggerButton(async () => {
+      const writeLines = async (): Promise<void> => {
+        const column = findEditors(place.document)[0]?.viewColumn;
+        const instruction = await pick(() => {
+          box.hide();
+          return this.editor.edit(toLines(box.value));
+        });
+        if (instruction === undefined) {
+          box.show();
+          return;
+        }
+        // Back to the code: the change may open by itself there.
+        await window.showTextDocument(place.document, column);
+        isOver = true;
+        resolve(instruction);
+      };
+      this.writeLines = writeLines;
+      box.onDidTriggerButton(async (button) => {
+        if (button === LINES_BUTTON) {
+          await writeLines();
+          return;
+        }
         const options = { title: HISTORY_BUTTON.tooltip };
-        const chosen = await pick(() => window.showQuickPick(this.history, options));
+        const chosen = await pick(() => window.showQuickPick(this.history.map(toOneLine), options));
         box.show();
         show(chosen ?? box.value);
       });
@@ -151,7 +181,7 @@ export class Prompt implements Disposable {
         showHighlight(highlight, place.document, fromProtocolRange(target.range));
       });
       box.onDidAccept(() => {
-        const instruction = box.value.trim();
+        const instruction = toLines(box.value).trim();
         if (instruction !== "") {
           isOver = true;
           resolve(instruction);
@@ -188,11 +218,13 @@ function showHighlight(
   document: TextDocument,
   range: Range,
 ): void {
-  for (const editor of window.visibleTextEditors) {
-    if (editor.document === document) {
-      editor.setDecorations(highlight, [range]);
-    }
+  for (const editor of findEditors(document)) {
+    editor.setDecorations(highlight, [range]);
   }
+}
+
+function findEditors(document: TextDocument): readonly TextEditor[] {
+  return window.visibleTextEditors.filter((editor) => editor.document === document);
 }
 
 /** Let the user choose what to edit, where a cursor stands in no function. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { HistoryCursor, addToHistory } from "../src/core/history";
+import { HistoryCursor, addToHistory, toLines, toOneLine } from "../src/core/history";
 
 test("the newest instruction comes first", () => {
   assert.deepEqual(addToHistory(["a"], "b"), ["b", "a"]);
@@ -38,4 +38,12 @@ test("a former instruction changed on the way is kept while walking", () => {
 
 test("without a history, Up leaves what was typed", () => {
   assert.equal(new HistoryCursor([]).older("typed"), "typed");
+});
+
+test("an instruction of several lines survives a box of one", () => {
+  for (const instruction of ["a", "a\nb", "a\n\n  b\n", "", "\n", "a ⏎b"]) {
+    assert.ok(!/[\r\n]/.test(toOneLine(instruction)));
+    assert.equal(toLines(toOneLine(instruction)), instruction);
+  }
+  assert.equal(toLines(toOneLine("a\r\nb\rc")), "a\nb\nc");
 });

@@ -190,6 +190,46 @@ def test_the_box_names_what_will_be_edited_and_it_is_highlighted(redraft: Redraf
     expect(highlighted).to_have_count(0)
 
 
+@pytest.mark.parametrize("way", ["keys", "button"])
+def test_an_instruction_may_have_several_lines(redraft: Redraft, way: str):
+    file = open_at(redraft, "shop.py", SHOP, "for item")
+    redraft.press("ControlOrMeta+k", "x")
+    first, last = '{"sub":', ' ["amount", "total_cost"]}'
+    redraft.input.fill(first)
+    expect(redraft.page.locator(".quick-input-title")).to_have_text("redraft: Edit function total")
+    redraft.press("Shift+Enter")
+    tab = redraft.page.locator(".tab.active", has_text="Instruction.md")
+    expect(tab).to_be_visible()
+    redraft.expect_status("Ln 1, Col 8")  # behind what was typed before
+    redraft.press("Enter")
+    redraft.page.keyboard.type(last)
+    if way == "keys":
+        redraft.press("ControlOrMeta+Enter")
+    else:
+        redraft.page.locator('.editor-actions [aria-label^="Send Instruction"]').click()
+    redraft.expect_preview("total_cost = 0")
+    expect(redraft.page.locator(".tab", has_text="Instruction.md")).to_have_count(0)
+    redraft.accept()
+    redraft.save_and_expect(file, TOTALLED)
+    redraft.press("ControlOrMeta+k", "x")
+    expect(redraft.input).to_be_focused()
+    redraft.press("ArrowUp")
+    expect(redraft.input).to_have_value(f"{first} ⏎ {last}")
+    redraft.press("Escape")
+
+
+def test_an_instruction_of_several_lines_can_be_given_up(redraft: Redraft):
+    file = open_at(redraft, "shop.py", SHOP, "for item")
+    redraft.press("ControlOrMeta+k", "x")
+    redraft.input.fill("rename")
+    redraft.press("Shift+Enter")
+    tab = redraft.page.locator(".tab.active", has_text="Instruction.md")
+    tab.locator(".tab-actions .action-label").click()
+    expect(redraft.input).to_have_value("rename")
+    redraft.press("Escape")
+    expect_untouched(redraft, file)
+
+
 def test_outside_of_functions_the_place_is_chosen_before_the_instruction(redraft: Redraft):
     text = "import os\n\nname = os.name\nprint(name)\n"
     file = open_at(redraft, "script.py", text, "print")

@@ -127,8 +127,10 @@ def _pass(script: dict[str, Any], token: str) -> Pass:
 
 def _script(prompt: Prompt) -> dict[str, Any]:
     request = "".join(piece.text for piece in prompt.request)
-    line = next(line for line in request.split("\n") if line.startswith('{"'))
-    return json.loads(line)
+    begin = re.search(r'^\{"', request, re.MULTILINE)
+    assert begin, "the instruction is no script"
+    script, _ = json.JSONDecoder().raw_decode(request, begin.start())  # of one line or several
+    return script
 
 
 def _reply(script: dict[str, Any], prompt: Prompt) -> str:

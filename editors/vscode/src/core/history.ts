@@ -32,3 +32,16 @@ export class HistoryCursor {
     return this.entries[this.index] ?? typed;
   }
 }
+
+/** Stands for a line break where a text is shown on one line. */
+const LINE_BREAK = " \u23ce ";
+
+/** Return an instruction as a box of one line shows it. */
+export function toOneLine(instruction: string): string {
+  return instruction.replace(/\r\n|\r|\n/g, LINE_BREAK);
+}
+
+/** Return the instruction that a box of one line shows. */
+export function toLines(shown: string): string {
+  return shown.replaceAll(LINE_BREAK, "\n");
+}
