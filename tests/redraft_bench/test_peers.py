@@ -50,7 +50,7 @@ def test_what_is_not_installed_is_left_out_by_name_with_the_command_that_brings_
     selection = select_peers("all", has_draft=True)
     assert selection.peers == ()
     assert set(selection.left_out) == set(PROGRAMS)
-    assert "pip install 'redraft[bench]'" in selection.left_out["llama-server"]
+    assert "pip install 'xllamacpp" in selection.left_out["llama-server"]
     assert "npm install" in selection.left_out["node-llama-cpp"]
     assert "node-llama-cpp@3.21.1" in selection.left_out["node-llama-cpp"]
 

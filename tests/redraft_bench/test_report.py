@@ -495,4 +495,4 @@ def test_without_matplotlib_a_plot_is_refused_before_anything_is_measured(run_be
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     ran = run_bench("workloads", "--plot", "x.svg", "--model", "no.gguf")
     assert ran.code == 2
-    assert "pip install 'redraft[bench]'" in ran.err
+    assert "pip install 'matplotlib" in ran.err

@@ -105,7 +105,7 @@ def _parse_plot(text: str) -> Path:
         raise argparse.ArgumentTypeError(f"a file that ends in .svg or .png, not {text!r}")
     if importlib.util.find_spec("matplotlib") is None:
         raise argparse.ArgumentTypeError(
-            "matplotlib, which draws, is not installed: pip install 'redraft[bench]'"
+            "matplotlib, which draws, is not installed: pip install 'matplotlib>=3.9,<4'"
         )
     return _parse_file(text)
 

@@ -155,7 +155,8 @@ def _check_memory() -> Finding:
 
 def _check_grammars() -> Finding:
     broken: list[str] = []
-    for language in syntax.LANGUAGES:
+    packages: list[str] = []
+    for language, facts in syntax.LANGUAGES.items():
         reason = ""
         try:
             syntax.parse_errors("", language)
@@ -163,8 +164,9 @@ def _check_grammars() -> Finding:
             reason = str(error)
         if reason:
             broken.append(f"{language} ({reason})")
+            packages.append(facts.module.replace("_", "-"))
     if broken:
-        cure = f"{sys.executable} -m pip install --force-reinstall redraft"
+        cure = f"{sys.executable} -m pip install --force-reinstall {' '.join(packages)}"
         return _failed("grammars", f"cannot load {', '.join(broken)}", cure)
     return _ok("grammars", " ".join(syntax.LANGUAGES))
 

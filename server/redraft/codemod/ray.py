@@ -80,7 +80,9 @@ def _import_ray(address: str) -> Any:  # noqa: ANN401 - ray's types are known on
     try:
         import ray
     except ImportError as error:
-        raise InputError("--ray needs ray: install it with `pip install redraft[ray]`") from error
+        raise InputError(
+            "--ray needs ray: install it beside redraft, `pip install 'ray>=2.40,<3'`"
+        ) from error
     return ray
 
 

@@ -79,7 +79,7 @@ PROGRAMS: Final[Mapping[str, ProgramEntry]] = {
     "llama-server": ProgramEntry(
         modes=tuple(MODES),
         clock=_SERVER_CLOCK,
-        install=lambda: "pip install 'redraft[bench]'",
+        install=lambda: "pip install 'xllamacpp>=2026.10,<2027'",
         is_installed=lambda: importlib.util.find_spec("xllamacpp") is not None,
         open=LlamaServers,
     ),
