@@ -17,6 +17,13 @@ ROOT = Path(__file__).parent.parent
         pytest.param(["ruff", "check"], id="no rule of style is broken"),
         pytest.param(["ruff", "format", "--check"], id="the code is formatted"),
         pytest.param(["mypy"], id="types fit"),
+        pytest.param(
+            [
+                *("mypy", "--platform=win32", "--cache-dir=.mypy_cache/win32"),
+                *("server/redraft", "lookup/redraft_lookup"),
+            ],
+            id="what is in the wheel uses nothing that Windows lacks",
+        ),
         pytest.param(["lint-imports", "--no-cache"], id="imports keep to their layers"),
     ],
 )

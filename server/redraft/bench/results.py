@@ -52,7 +52,7 @@ def record_conditions(
         "model_sha256": cached_sha256(model, ModelFolders.of_user().cache) if model else None,
         "started": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "busy": psutil.cpu_percent(interval=1.0) / 100,
-        "load_average": list(os.getloadavg()),
+        "load_average": list(psutil.getloadavg()),
         _CLOCKS: (time.monotonic(), _busy_seconds_of_others()),
     }
 
@@ -70,7 +70,7 @@ def complete_conditions(conditions: Mapping[str, Any]) -> dict[str, Any]:
         **{key: value for key, value in conditions.items() if key != _CLOCKS},
         "seconds": seconds,
         "busy_during": busy_s / seconds / (psutil.cpu_count() or 1),
-        "load_average_after": list(os.getloadavg()),
+        "load_average_after": list(psutil.getloadavg()),
     }
 
 

@@ -214,7 +214,7 @@ def _explain_crash(number: signal.Signals) -> Finding:
     if number is signal.SIGILL:
         reason = "llama.cpp was built for another CPU"
         return _failed("decode", f"{crash}: {reason}", _rebuild_command())
-    if number is signal.SIGKILL:
+    if number.name == "SIGKILL":  # which Windows does not have
         return _failed("decode", f"{crash}: most likely out of memory", "Choose a smaller model.")
     reason = "a fault of the native library or of its build"
     return _failed("decode", f"{crash}: {reason}", _rebuild_command())

@@ -22,6 +22,7 @@ from redraft.codemod.results import FileState
 from redraft.errors import InputError, RedraftError
 from redraft.records import Span
 from redraft.syntax import Target
+from redraft.text.files import sync_folder
 
 __all__ = [
     "FileClosed",
@@ -165,10 +166,12 @@ class Journal:
         try:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._lock.acquire()
-            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+            # Windows would change the line endings of a file that is not opened as binary.
+            flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
+            self._file = os.open(path, flags, 0o600)
             # A last line without its line feed was cut off by a crash: it never happened.
             os.ftruncate(self._file, path.read_bytes().rfind(b"\n") + 1)
-            _sync_folder(path.parent)
+            sync_folder(path.parent)
         except Timeout as error:
             raise InputError(f"the run {path.stem} is still going on in another process") from error
         except OSError as error:
@@ -213,15 +216,6 @@ def read_logs(folder: Path) -> list[RunLog]:
     """Return the runs whose journals lie in `folder`, the oldest first."""
     logs = (RunLog.read(path) for path in sorted(folder.glob("*.jsonl")))
     return [log for log in logs if log is not None]
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the name of a new journal last as long as its records."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _parse(line: bytes, place: str) -> JournalRecord:

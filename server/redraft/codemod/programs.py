@@ -10,6 +10,7 @@ import shlex
 import shutil
 import signal
 import subprocess
+import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -108,9 +109,17 @@ class Command:
             try:
                 out, err = process.communicate(stdin)
             except BaseException:  # a second Ctrl-C: what the command started ends with it
-                with suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
+                _kill_all(process)
                 process.wait()
                 raise
         lines = (out + b"\n" + err).decode("utf-8", "replace").strip().splitlines()
         return process.returncode, out, " / ".join(line.strip() for line in lines[-3:])
+
+
+def _kill_all(process: "subprocess.Popen[bytes]") -> None:
+    """Kill a process that leads a session, with all that it started; on Windows, it alone."""
+    if sys.platform == "win32":
+        process.kill()
+        return
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)

@@ -10,6 +10,7 @@ import errno
 import os
 import secrets
 import stat
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,7 @@ from typing import Literal, TypeAlias
 from redraft.errors import InputError
 from redraft.text.lines import to_lf
 
-__all__ = ["MAX_BYTES", "Document", "Encoding", "decode", "read", "write_atomic"]
+__all__ = ["MAX_BYTES", "Document", "Encoding", "decode", "read", "sync_folder", "write_atomic"]
 
 Encoding: TypeAlias = Literal["utf-8", "utf-16-le", "utf-16-be"]
 
@@ -118,7 +119,7 @@ def write_atomic(path: str | os.PathLike[str], data: bytes, *, expected: bytes |
         try:
             with temp.open("xb") as file:
                 if expected is not None:
-                    _copy_owner_and_mode(target, file.fileno())
+                    _copy_owner_and_mode(target, temp)
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
@@ -127,7 +128,8 @@ def write_atomic(path: str | os.PathLike[str], data: bytes, *, expected: bytes |
             temp.replace(target)
         finally:
             temp.unlink(missing_ok=True)
-        _sync_folder(target.parent)
+        with contextlib.suppress(OSError):  # some file systems cannot: the file is replaced by now
+            sync_folder(target.parent)
 
 
 def _check_unchanged(path: Path, target: Path, expected: bytes | None) -> None:
@@ -144,25 +146,27 @@ def _check_unchanged(path: Path, target: Path, expected: bytes | None) -> None:
     raise InputError(f"{path} {change}; nothing was written. Look at it, then run the edit again")
 
 
-def _copy_owner_and_mode(target: Path, file: int) -> None:
+def _copy_owner_and_mode(target: Path, copy: Path) -> None:
     info = target.stat()
-    with contextlib.suppress(PermissionError):
-        os.fchown(file, info.st_uid, info.st_gid)
+    if hasattr(os, "chown"):  # not on Windows
+        with contextlib.suppress(PermissionError):
+            os.chown(copy, info.st_uid, info.st_gid)
     # After the owner: a change of owner clears the set-user-ID bits.
-    os.fchmod(file, stat.S_IMODE(info.st_mode))
+    copy.chmod(stat.S_IMODE(info.st_mode))
 
 
-def _sync_folder(folder: Path) -> None:
-    """Make the rename in `folder` last through a power cut.
+def sync_folder(folder: Path) -> None:
+    """Make names that were added or changed in `folder` last through a power cut.
 
-    The file is replaced by now; some file systems cannot sync a folder, and that is no failure.
+    Windows opens no folders, and writes such names down by itself. Raises OSError.
     """
-    with contextlib.suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+    if sys.platform == "win32":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 @contextlib.contextmanager
