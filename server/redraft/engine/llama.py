@@ -7,6 +7,7 @@ are reported (through the log). Knows nothing of prompts, drafts or requests.
 import ctypes
 import logging
 import os
+import re
 import sys
 import tempfile
 import time
@@ -136,15 +137,24 @@ class LlamaModel:
 
         after: the tokens that stand before it, where it is not known to go on from other text. Some
         vocabularies put a space before what begins a text, or follows a special token. Special
-        tokens such as `<|im_end|>` are recognised only if `control`. Raises EngineError for text
-        that is no Unicode.
+        tokens such as `<|im_end|>` are recognised only if `control`; llama.cpp recognises those
+        that a vocabulary calls user-defined in any text. Raises EngineError for text that is no
+        Unicode.
         """
-        begins = after is not None and (not after or after[-1] in self._special_ids)
-        if not self._adds_space or begins:
+        if not self._adds_space:
             return self._tokenize(text, control=control)
-        # llama.cpp puts the space before whatever it is given first (llama_vocab::impl::tokenize),
-        # so it is given something that no token joins with what follows.
-        return self._tokenize(_OPENER + text, control=control)[len(self._opener_ids) :]
+        begins = after is not None and (not after or after[-1] in self._special_ids)
+        # llama.cpp puts the space before what it is given first, and behind tokens that it finds in
+        # a text (llama_vocab::impl::tokenize). So it is given each stretch between these behind
+        # something that no token joins with what follows.
+        stretches = [text] if control else self._user_defined.split(text)
+        ids: list[int] = []
+        for i, stretch in enumerate(stretches):
+            if i % 2 or (begins and not ids):
+                ids += self._tokenize(stretch, control=control)
+            elif stretch:
+                ids += self._tokenize(_OPENER + stretch, control=control)[len(self._opener_ids) :]
+        return ids
 
     def _tokenize(self, text: str, *, control: bool) -> list[int]:
         try:
@@ -184,6 +194,18 @@ class LlamaModel:
     def _adds_space(self) -> bool:
         """True where the vocabulary puts a space before a text, as SentencePiece does."""
         return self.piece(self._tokenize("a", control=False)[0])[:1] == b" "
+
+    @cached_property
+    def _user_defined(self) -> re.Pattern[str]:
+        """What tokens of this kind spell, as a group that `split` keeps."""
+        texts = [
+            self.piece(token).decode("utf-8", "replace")
+            for token in range(self.n_vocab)
+            if llama.llama_vocab_get_attr(self.vocab, token) & llama.LLAMA_TOKEN_ATTR_USER_DEFINED
+        ]
+        # The longest first, as llama.cpp takes them. `(?!)` is found nowhere.
+        longest = sorted(map(re.escape, filter(None, texts)), key=len, reverse=True)
+        return re.compile(f"({'|'.join(longest) or '(?!)'})")
 
     @cached_property
     def _special_ids(self) -> frozenset[int]:

@@ -105,6 +105,8 @@ TEXTS = {
     "nothing": "",
     "characters that are bytes only": "→ 😀\n",
     "control characters": "\x01\x01 x",
+    "a token that the vocabulary's makers defined": "x\n<repo>return",
+    "such a token, blanks behind it": "<repo>    x\n<repo><repo> x",
 }
 
 

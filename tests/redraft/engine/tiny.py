@@ -163,10 +163,11 @@ def _sentencepiece_vocabulary() -> tuple[list[str], list[gguf.TokenType]]:
     control = ["<s>", "<|im_start|>", CHAT_END]
     letters = [chr(code) for code in range(0x21, 0x7F)]
     text = [*sorted(JOINED, key=len, reverse=True), SPACE, *letters]
-    tokens = ["<unk>", *control, *(f"<0x{byte:02X}>" for byte in range(256)), *text]
+    tokens = ["<unk>", *control, "<repo>", *(f"<0x{byte:02X}>" for byte in range(256)), *text]
     types = [
         gguf.TokenType.UNKNOWN,
         *[gguf.TokenType.CONTROL] * len(control),
+        gguf.TokenType.USER_DEFINED,
         *[gguf.TokenType.BYTE] * 256,
         *[gguf.TokenType.NORMAL] * len(text),
     ]
