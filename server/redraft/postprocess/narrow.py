@@ -182,8 +182,10 @@ def _extend_to_kept(reply: ParsedReply, definition: ReplyDefinition) -> ReplyDef
         if definition not in other and other not in definition and other != definition
         for at in other.places
     }
-    # The bracket that closes what stands around the target is none of the target's.
-    taken |= {outer.stop - 1 for outer in reply.definitions if definition in outer}
+    # The bracket that closes what stands around the target is none of the target's; in broken code
+    # the parser may take the target's own for it.
+    if not reply.n_errors:
+        taken |= {outer.stop - 1 for outer in reply.definitions if definition in outer}
 
     def find_furthest(places: range) -> int | None:
         """Return the last of `places` that says something, before the first that is not its own."""
