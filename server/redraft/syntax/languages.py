@@ -954,7 +954,9 @@ def compiles(text: str, language: str) -> bool:
     """Return False where the language's own compiler is at hand and refuses `text`."""
     check = LANGUAGES[language].compiles if language in LANGUAGES else None
     check_interruption()
-    return check is None or check(text)
+    is_taken = check is None or check(text)
+    check_interruption()
+    return is_taken
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

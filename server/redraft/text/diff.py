@@ -29,11 +29,11 @@ __all__ = [
 ]
 
 # Items of both sides that are compared at once. Myers' method takes up to the square of this in
-# steps of Python, so that there is also a limit for all stretches of a text together: 0.2 s at
+# steps of Python, so that there is also a limit for all stretches of a text together: 0.1 s at
 # worst. Beyond that only short stretches are compared.
 _MAX_COMPARED = 1_000
 _MAX_COMPARED_BEYOND = 100
-_MAX_STEPS = 2_000_000
+_MAX_STEPS = 1_000_000
 
 # diff-match-patch compares characters, so a private use code point stands for each distinct item.
 # To its clean-up these are neither letters nor white space: it goes by the number of items alone.
